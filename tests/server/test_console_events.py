@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 import pytest
 from starlette.exceptions import HTTPException
@@ -17,7 +19,9 @@ from reconciler.review.confirmations import ConfirmedDraft
 from reconciler.review.people import Reviewer
 from reconciler.review.review_job import JobItem, JobState, ReviewJob
 from reconciler.server.console.events import EventFeed, EventStreams
+from reconciler.server.console.topics import build_target_topic, compute_version
 from reconciler.service.fleet_view import FleetView, PassRecord
+from tests.support.fleet_index import create_index, create_target
 
 DRAFT = ConfirmedDraft("lisbon", "web", "drafts/lisbon", CommitId("1"), CommitId("2"), "c", "d", "v", "low")
 JOB = ReviewJob(
@@ -66,7 +70,7 @@ def test_each_new_index_is_one_event() -> None:
     chunks = read_events(EventStreams(poll_seconds=0), [None, FIRST, FIRST, SECOND, SECOND])
 
     assert [chunk.splitlines()[:2] for chunk in chunks] == [["id: 1.0", "event: view"], ["id: 2.0", "event: view"]]
-    assert chunks[0].splitlines()[2] == 'data: {"view": 1, "changes": 0, "blocked": 0}'
+    assert chunks[0].splitlines()[2] == 'data: {"view": 1, "version": "1700000000.1", "changes": 0, "blocked": 0}'
 
 
 def test_a_client_that_connects_again_gets_only_newer_indexes() -> None:
@@ -93,6 +97,23 @@ def test_a_pass_without_a_new_index_is_an_event_with_the_time_of_the_pass() -> N
     assert [chunk.splitlines()[0] for chunk in chunks] == ["id: 1.1", "id: 1.2"]
     assert '"view": 1' in chunks[1]
     assert '"passAt": "2023-11-14T22:14:20Z", "passResult": "degraded"' in chunks[1]
+
+
+def test_an_event_contains_the_version_of_the_topics_of_the_page() -> None:
+    target = build_target_topic("lisbon, east")
+    first = create_index([create_target("lisbon, east", {}), create_target("porto", {})], number=1)
+    indexes = [first, replace(first, number=2), create_index([create_target("porto", {})], number=3), None]
+    query = urlencode({"topics": f"{target},job:abc"})
+
+    async def read() -> list[str]:
+        request = create_request(lambda: len(indexes) == 1, query=query)
+        return await read_chunks(EventStreams(poll_seconds=0).open(request, create_feed(lambda: indexes.pop(0))))
+
+    chunks = asyncio.run(read())
+    versions = [json.loads(chunk.splitlines()[2].removeprefix("data: "))["version"] for chunk in chunks]
+
+    assert versions == [compute_version(index, [target]) for index in (first, first, replace(first, targets=()))]
+    assert versions[1] != versions[2]
 
 
 def test_the_part_that_a_person_may_read_is_built_once_for_each_index() -> None:

@@ -12,6 +12,7 @@ from selenium.webdriver.common.keys import Keys
 
 from reconciler.git.errors import OfflineError
 from reconciler.krm.times import format_rfc3339
+from reconciler.output.fleet.builder import build_fleet_index
 from reconciler.review.people import Reviewer
 from reconciler.server.authentication.session_store import IDLE_SECONDS
 from reconciler.service.fleet_view import Failure, PassRecord
@@ -206,6 +207,51 @@ def test_new_data_replaces_the_content_of_an_open_page(tab: Tab, served: ServedC
     tab.wait(lambda: "1 to 1 of 1 target" in get_text(tab))
 
     assert f"Changes {count_changes(served)}" in get_text(tab, "nav.main").replace("\n", " ")
+    assert list_errors(tab) == []
+
+
+def add_change_of(served: ServedConsole, target: str) -> None:
+    """Add a package with a draft to a target."""
+    index = served.client.context.index
+    assert index is not None
+    entry = index.by_target[target]
+    changed = replace(entry, packages=(*entry.packages, create_row(target, f"added-{index.number}", change="added")))
+    targets = (changed if each is entry else each for each in index.targets)
+    served.client.context.index_thread.index = build_fleet_index(
+        index.number + 1, index.completed_at, index.config, targets, index.findings
+    )
+
+
+@pytest.mark.slow
+def test_a_page_loads_again_only_if_its_data_changes(tab: Tab, served: ServedConsole) -> None:
+    path = "/targets/edge-0001"
+    tab.open(served.url + path)
+    served.paths.clear()
+    add_change_of(served, "edge-0002")
+    tab.wait(lambda: f"Changes {count_changes(served)}" in get_text(tab, "nav.main").replace("\n", " "))
+    before = served.paths.count(f"GET {path}")
+    add_change_of(served, "edge-0001")
+    tab.wait(lambda: "added-" in get_text(tab))
+
+    assert (before, served.paths.count(f"GET {path}")) == (0, 1)
+    assert list_errors(tab) == []
+
+
+@pytest.mark.slow
+def test_a_page_shows_that_its_change_is_not_open_any_more(tab: Tab, served: ServedConsole) -> None:
+    key = "short-lived"
+    add_targets(served.client, [create_target("brief", {}, create_row("brief", "web", change=key))], ())
+    index = served.client.context.index
+    assert index is not None
+    served.client.context.archive.update(index)
+    tab.open(f"{served.url}/changes/{key}/targets")
+    served.client.context.index_thread.index = build_fleet_index(
+        index.number + 1, index.completed_at, index.config,
+        (target for target in index.targets if target.name != "brief"), index.findings,
+    )  # fmt: skip
+    tab.wait(lambda: "Targets of" not in get_text(tab))
+
+    assert get_text(tab, "h1")
     assert list_errors(tab) == []
 
 

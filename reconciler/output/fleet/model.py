@@ -5,7 +5,7 @@ A change contains the drafts of all targets with one cause. A variant of a chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -154,6 +154,16 @@ class ReviewChange:
         return shorten_digest(compute_digest([[variant.digest for variant in self.variants], members]))
 
     @cached_property
+    def version(self) -> str:
+        """A digest of everything that pages show of the change. The variants contain the digests of their effects."""
+        contents = [
+            [variant.digest, content.action, content.config, *content.causes, *content.template_effects]
+            for variant in self.variants
+            for content in (variant.content,)
+        ]
+        return compute_digest([self.title, self.owner, contents, repr(self.members)])
+
+    @cached_property
     def risk(self) -> Risk:
         """The highest risk of the variants."""
         return min((variant.content.risk for variant in self.variants), key=lambda risk: risk.rank)
@@ -264,6 +274,11 @@ class TargetEntry:
         return {row.package: row for row in self.packages}
 
     @cached_property
+    def version(self) -> str:
+        """A digest of everything that pages show of the target. Drafts contain the digests of their effects."""
+        return compute_digest(repr(self))
+
+    @cached_property
     def search_texts(self) -> tuple[str, ...]:
         """For each package: the names of the target, of the package and of its owner, as one text in lower case."""
         return tuple(f"{self.name}/{row.package} {row.owner}".lower() for row in self.packages)
@@ -309,6 +324,15 @@ class FleetIndex:
         """Return a package. Return None if the index does not contain it."""
         entry = self.by_target.get(target)
         return entry.by_package.get(package) if entry else None
+
+    @cached_property
+    def rows_by_column(self) -> Mapping[tuple[str, str], Sequence[PackageRow]]:
+        """The packages of all targets by column and owner."""
+        found: dict[tuple[str, str], list[PackageRow]] = {}
+        for target in self.targets:
+            for row in target.packages:
+                found.setdefault((row.column, row.owner), []).append(row)
+        return found
 
     @cached_property
     def by_change(self) -> Mapping[str, ReviewChange]:

@@ -21,6 +21,7 @@ from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import FleetIndex
 from reconciler.review.review_job import ItemState, ReviewJob
+from reconciler.server.console.topics import compute_version
 from reconciler.service.fleet_view import FleetView
 
 EVENTS_PATH = "/events"
@@ -72,6 +73,9 @@ class EventStreams:
     def open(self, request: Request, feed: EventFeed) -> Response:
         """Return the response with a stream.
 
+        The query parameter `topics` contains the topics of the page, separated by commas. Each event contains the
+        version of these topics. The topic `job:ID` adds the progress of a job.
+
         Raises:
             HTTPException: There are too many streams.
         """
@@ -85,7 +89,10 @@ class EventStreams:
 
     async def _send(self, request: Request, feed: EventFeed) -> AsyncIterator[str]:
         known = request.headers.get("last-event-id", "")
-        job_id, known_job = _find_job_topic(request), ""
+        topics = request.query_params.get("topics", "").split(",")
+        job_id = next((topic.removeprefix(_JOB_TOPIC) for topic in topics if topic.startswith(_JOB_TOPIC)), "")
+        page_topics = [topic for topic in topics if not topic.startswith(_JOB_TOPIC)]
+        known_job = ""
         silent_seconds = 0.0
         while await run_in_threadpool(feed.is_open) and not await request.is_disconnected():
             # Read the index in a different thread, because it can take a long time to select the part that the person
@@ -94,7 +101,8 @@ class EventStreams:
             index = await run_in_threadpool(feed.get_index) if event_id not in ("", known) else None
             if index is not None:
                 known, silent_seconds = event_id, 0.0
-                yield format_event(event_id, index, feed.get_view())
+                version = await run_in_threadpool(compute_version, index, page_topics)
+                yield format_event(event_id, index, feed.get_view(), version)
             job = await run_in_threadpool(feed.get_job, job_id) if job_id else None
             job_event = format_job_event(job) if job else ""
             if job_event and job_event != known_job:
@@ -126,22 +134,20 @@ class _StreamResponse(StreamingResponse):
             self._release()
 
 
-def _find_job_topic(request: Request) -> str:
-    """Return the ID of the job in the parameter `topics`, such as `fleet,job:ID`. Return "" if there is none."""
-    topics = request.query_params.get("topics", "").split(",")
-    return next((topic.removeprefix(_JOB_TOPIC) for topic in topics if topic.startswith(_JOB_TOPIC)), "")
-
-
 def format_job_event(job: ReviewJob) -> str:
     """Return the event that announces the progress of a job."""
     counts = {state: job.count_items(state) for state in get_args(ItemState)}
     return f"event: job\ndata: {json.dumps({'state': job.state, **counts})}\n\n"
 
 
-def format_event(event_id: str, index: FleetIndex, view: FleetView | None) -> str:
-    """Return the event that announces an index or a pass."""
+def format_event(event_id: str, index: FleetIndex, view: FleetView | None, version: str) -> str:
+    """Return the event that announces an index or a pass.
+
+    Args:
+        version: The version of the topics of the stream.
+    """
     data: dict[str, object] = {
-        "view": index.number, "changes": len(index.changes), "blocked": index.blocked_count,
+        "view": index.number, "version": version, "changes": len(index.changes), "blocked": index.blocked_count,
     }  # fmt: skip
     if view:
         last = view.last_pass

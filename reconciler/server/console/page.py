@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.forms import Form
 from reconciler.server.console.people import Session
+from reconciler.server.console.topics import FLEET_TOPIC
 
 if TYPE_CHECKING:
     from reconciler.output.fleet.model import FleetIndex
@@ -43,6 +44,7 @@ class PageContent:
             page only once for each index and minute.
         is_streamed: Whether the server sends each part of the page, up to `end_of_part` in its template, before it
             renders the next part.
+        topics: The parts of the fleet that the page shows. An open page loads again if one of them changes.
     """
 
     template: str
@@ -50,6 +52,7 @@ class PageContent:
     status: HTTPStatus = HTTPStatus.OK
     is_from_index: bool = False
     is_streamed: bool = False
+    topics: Sequence[str] = (FLEET_TOPIC,)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import build_query
 from reconciler.server.console.people import Session
 from reconciler.server.console.staleness import find_staleness
+from reconciler.server.console.topics import FLEET_TOPIC
 from reconciler.server.console.urls import build_change_url, build_finding_url, build_package_url, build_target_url
 
 _PACKAGE, _SHARED_PACKAGE = "reconciler.server.console", "reconciler.output.pages"
@@ -55,6 +56,8 @@ def render_page(
         "staleness": find_staleness(context, values.get("index")),
         "end_of_part": _END_OF_PART,
         "index": None,
+        "topics": (FLEET_TOPIC,),
+        "version": "",
         **values,
     }
     headers = {"Cache-Control": PAGE_CACHE_CONTROL}

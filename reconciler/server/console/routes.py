@@ -43,6 +43,7 @@ from reconciler.server.console.rendering import PAGE_CACHE_CONTROL, read_static_
 from reconciler.server.console.security import SecurityHeaders
 from reconciler.server.console.sign_in import create_sign_in_routes
 from reconciler.server.console.staleness import find_staleness
+from reconciler.server.console.topics import compute_version
 from reconciler.server.console.unauthenticated import respond_to_unauthenticated
 
 _STATIC_SECONDS = 31_536_000
@@ -245,7 +246,8 @@ def _respond_to_form(request: Request, action: PageAction, form: Form, context: 
 
 
 def _render(page: PageRequest, content: PageContent) -> Response:
-    values = {"index": page.index, **content.values}
+    version = compute_version(page.index, content.topics)
+    values = {"index": page.index, "topics": content.topics, "version": version, **content.values}
     return render_page(
         page.request, content.template, page.context, page.session, values, content.status,
         is_streamed=content.is_streamed,

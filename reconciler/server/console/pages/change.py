@@ -22,6 +22,7 @@ from reconciler.server.console.pages.release_effects import has_releases
 from reconciler.server.console.selected_drafts import select_member, select_variant
 from reconciler.server.console.shown_diffs import MAX_LINES, ShownDiffs, read_diffs
 from reconciler.server.console.target_groups import group_members, list_group_labels, list_member_rows
+from reconciler.server.console.topics import build_change_topic
 
 VIEWS = ("unified", "split", "list")
 _MAX_TARGETS = 20
@@ -80,6 +81,7 @@ def build_page(page: PageRequest) -> PageContent:
         # The differences of a content in memory have no error, so that browsers can keep the page.
         is_from_index=is_known,
         is_streamed=not is_known,
+        topics=(build_change_topic(change.key),),
     )
 
 
@@ -147,7 +149,8 @@ def build_targets_page(page: PageRequest) -> PageContent:
         "change": change, "listing": list_page(rows, query), "targets": page.index.by_target,
         "selector_error": error, "filter_count": count_filters(query, ("target",)),
     }  # fmt: skip
-    return PageContent("change_targets.html", values, is_from_index=True)
+    topics = (build_change_topic(change.key),)
+    return PageContent("change_targets.html", values, is_from_index=True, topics=topics)
 
 
 def describe_difference(first: ChangeVariant, other: ChangeVariant) -> str:

@@ -14,6 +14,7 @@ from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.server.console.listing import list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.shown_diffs import MAX_RESOURCE_LINES, find_hidden
+from reconciler.server.console.topics import build_package_topic, build_target_topic
 
 VIEWS = ("unified", "split")
 _MAX_SUGGESTIONS = 10
@@ -73,6 +74,7 @@ def build_comparison_page(page: PageRequest, left: TargetEntry) -> PageContent:
             "different_count": sum(bool(pair.differences) for pair in pairs),
         },
         is_from_index=True,
+        topics=(build_target_topic(left.name), build_target_topic(right.name)),
     )
 
 
@@ -102,6 +104,7 @@ def _build_values_page(page: PageRequest, left: PackageRow, right: PackageRow) -
             "views": VIEWS,
             "max_resource_lines": MAX_RESOURCE_LINES,
         },
+        topics=tuple(build_package_topic(row.target, row.package) for row in (left, right)),
     )
 
 

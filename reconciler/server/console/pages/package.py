@@ -18,6 +18,7 @@ from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.server.console.pages.missing import build_missing_page, build_refusal_page
 from reconciler.server.console.pages.value import MAX_CHARACTERS, build_value_page
 from reconciler.server.console.shown_resources import list_shown_resources
+from reconciler.server.console.topics import build_package_topic, list_package_findings
 from reconciler.server.console.urls import build_package_url
 
 _NOT_RESTORED = "The revision cannot be restored"
@@ -52,8 +53,9 @@ def build_page(page: PageRequest) -> PageContent:
             else (),
             "view": view,
             "views": _VIEWS,
-            "findings": [finding for finding in page.index.findings if finding.location.package == f"{name}/{package}"],
+            "findings": list_package_findings(page.index, name, package),
         },
+        topics=(build_package_topic(name, package),),
     )
 
 

@@ -19,6 +19,7 @@ from reconciler.server.console.listing import count_filters, list_page, read_cho
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.comparison import build_comparison_page
 from reconciler.server.console.pages.missing import build_missing_page
+from reconciler.server.console.topics import build_target_topic, list_target_findings
 
 RESOURCE_PACKAGES = 20
 """The number of packages on one page of the published resources, because the page reads their files."""
@@ -48,7 +49,7 @@ def build_page(page: PageRequest) -> PageContent:
     if query.get("compare"):
         return build_comparison_page(page, target)
     view = read_choice(query, "view", tuple(_VIEWS), "packages")
-    data = _TargetData(page, target, _list_findings(page, target), _list_events(page, target))
+    data = _TargetData(page, target, list_target_findings(page.index, name), _list_events(page, target))
     waiting = {draft.change_key for draft in target.drafts}
     return PageContent(
         "target.html",
@@ -69,16 +70,8 @@ def build_page(page: PageRequest) -> PageContent:
         },
         # Published resources come from the repository and not from the index.
         is_from_index=view != "resources",
+        topics=(build_target_topic(name),),
     )  # fmt: skip
-
-
-def _list_findings(page: PageRequest, target: TargetEntry) -> Sequence[Finding]:
-    return [
-        finding
-        for finding in page.index.findings
-        if finding.location.package.partition("/")[0] == target.name
-        or finding.location.object.endswith(f"/{target.name}")
-    ]
 
 
 def _list_events(page: PageRequest, target: TargetEntry) -> Sequence[ActivityEvent]:

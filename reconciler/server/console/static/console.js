@@ -7,9 +7,10 @@ const store = {
   set(key, value) { try { localStorage.setItem(key, value) } catch { /* The browser stores nothing. */ } },
 };
 
-// New data: replace the content, unless a person is selecting or typing.
+// New data: replace the content, unless a person is selecting or typing. The version of the content changes only if the
+// parts of the fleet change that the page shows.
 
-let seenView = Number(document.body.dataset.view);
+let seenVersion = main().dataset.version;
 let stream = null;
 let hiddenSince = 0;
 
@@ -36,10 +37,17 @@ async function refresh() {
   if (focused) main().querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
 }
 
+// The page of a change, target or package that does not exist any more has an error status. Show this page.
+document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.target !== main() || ![404, 410].includes(detail.xhr.status)) return;
+  detail.shouldSwap = true;
+  detail.isError = false;
+});
+
 let updateCount = 0;
-function announce(view) {
-  if (view === seenView) return;
-  seenView = view;
+function announce(version) {
+  if (version === seenVersion || version === main().dataset.version) return;
+  seenVersion = version;
   if (!isBusy()) return void refresh();
   const news = document.getElementById("news");
   updateCount = news.hidden ? 1 : updateCount + 1;
@@ -57,6 +65,12 @@ function showPass({ passAt, passResult }) {
   result.textContent = passResult;
   updateTimes();
   if (hasOtherResult) request("#stale");
+}
+
+function showChangeCount(count) {
+  const number = document.querySelector("#pages [data-change-count]");
+  number.textContent = count;
+  number.parentElement.hidden = !count;
 }
 
 let offlineSince = null;
@@ -84,13 +98,15 @@ setInterval(() => {
 
 function openStream() {
   const job = main().querySelector("[data-job]")?.dataset.job;
-  stream = new EventSource("/events" + (job ? `?topics=fleet,job:${job}` : ""));
+  const topics = main().dataset.topics + (job ? `,job:${job}` : "");
+  stream = new EventSource(`/events?topics=${encodeURIComponent(topics)}`);
   stream.addEventListener("job", (event) => showJob(JSON.parse(event.data)));
   stream.addEventListener("view", (event) => {
     const data = JSON.parse(event.data);
     setLive(true);
     showPass(data);
-    announce(data.view);
+    showChangeCount(data.changes);
+    announce(data.version);
   });
   stream.onerror = () => setLive(false);
   stream.onopen = () => setLive(true);
