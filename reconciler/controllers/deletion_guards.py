@@ -64,8 +64,9 @@ def format_deletion_message(
     more = ", ..." if len(deletions) > _MAX_LISTED else ""
     examples = ", ".join("/".join(location) for location in deletions[:_MAX_LISTED]) + more
     return (
-        f"{len(deletions)} of {existing_count} {packages} would be deleted ({examples});"
-        f' to confirm, annotate {annotated_object} with {ACK_DELETIONS}: "{compute_deletion_hash(deletions)}"'
+        f"{len(deletions)} of {existing_count} {packages} would be deleted ({examples}). A person must confirm this"
+        f" deletion. Next step: annotate {annotated_object} with"
+        f' {ACK_DELETIONS}: "{compute_deletion_hash(deletions)}"'
     )
 
 

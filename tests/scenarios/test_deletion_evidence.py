@@ -383,7 +383,7 @@ def test_state_without_source_files_is_no_evidence(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "DeletionHeld"
-    assert "does not contain the file of the owner" in next(
+    assert "does not contain the config file of the owner" in next(
         finding.message for finding in after.findings if finding.code == "DeletionHeld"
     )
 

@@ -78,7 +78,7 @@ def test_definition_is_kept_until_its_deletion_is_confirmed(fleet: ChartWorld) -
     assert CRD in fleet.drafted()
     assert "deployment-web.yaml" not in fleet.drafted()
     (finding,) = (finding for finding in result.findings if finding.code == "CRDRemovalHeld")
-    assert "does not contain CustomResourceDefinition/_cluster/webs.example.com;" in finding.message
+    assert "does not contain CustomResourceDefinition/_cluster/webs.example.com." in finding.message
     assert finding.severity == "warning"
     fleet.world.merge("berlin", delete=True)
     assert "CRDRemovalHeld" in fleet.world.sync_until_unchanged().codes
@@ -99,8 +99,8 @@ def test_other_kinds_and_kept_resources_are_held(fleet: ChartWorld) -> None:
     result = fleet.world.sync()
 
     messages = {finding.code: finding.message for finding in result.findings}
-    assert "PersistentVolumeClaim/shop/data;" in messages["CRDRemovalHeld"]
-    assert "ConfigMap/shop/kept;" in messages["ResourceKept"]
+    assert "PersistentVolumeClaim/shop/data." in messages["CRDRemovalHeld"]
+    assert "ConfigMap/shop/kept." in messages["ResourceKept"]
     assert {"persistentvolumeclaim-data.yaml", "configmap-kept.yaml"} <= fleet.drafted()
 
 
@@ -196,7 +196,7 @@ def test_definition_in_two_packages_is_reported(fleet: ChartWorld) -> None:
 
     (finding,) = (finding for finding in result.findings if finding.code == "CRDInTwoPackages")
     assert finding.message.startswith(
-        "package berlin/web and definitions contain the CustomResourceDefinition webs.example.com"
+        "the CustomResourceDefinition webs.example.com is in package berlin/web, and also in definitions. "
     )
     world.merge("berlin", delete=True)
     assert "CRDInTwoPackages" in world.sync_until_unchanged().codes

@@ -151,7 +151,7 @@ def test_local_entry_at_the_path_of_a_package_stays_and_is_reported(world: World
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "LocalFileInTheWay"
-    assert f"{occupied} on branch clusters/berlin" in read_messages(world, "LocalFileInTheWay")
+    assert f'"{occupied}" on branch clusters/berlin' in read_messages(world, "LocalFileInTheWay")
     assert read_branch_entries(world, "clusters/berlin")[path] == entry
     assert world.sync().is_unchanged
     change_branch(world, "clusters/berlin", {path: None})
@@ -172,7 +172,7 @@ def test_file_at_the_path_of_a_new_folder_blocks_its_package_only(world: World) 
     assert after.outcomes["berlin/metrics"] == "LocalFileInTheWay"
     assert after.outcomes["berlin/logs"] == "draft"
     assert read_branch_entries(world)["metrics/extra"] == Entry(FILE, b"mine\n")
-    assert "both the file extra and extra/new.txt" in read_messages(world, "LocalFileInTheWay")
+    assert 'the file "extra", and "extra/new.txt" below' in read_messages(world, "LocalFileInTheWay")
     git(world.fleet, "fsck", "--strict")
 
 

@@ -167,7 +167,7 @@ def test_a_removal_draft_with_edits_waits_while_the_target_branch_conflicts_with
 
     assert world.head(BRANCH) == edited_head
     assert (waiting.outcomes["berlin/gateway"], waiting.codes) == ("RemovalWaits", {"RemovalWaits"})
-    assert all("the draft cannot be updated" in finding.message for finding in waiting.findings)
+    assert all("cannot be updated" in finding.message for finding in waiting.findings)
     assert world.sync().is_unchanged
     world.delete(BRANCH)
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "proposed"

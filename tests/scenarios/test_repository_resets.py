@@ -106,7 +106,11 @@ def test_a_wrong_acknowledgment_has_no_effect(world: World) -> None:
 
     after = world.sync()
 
-    assert any("(found: abc)" in finding.message for finding in after.findings if finding.code == RESET)
+    assert any(
+        'The current value of the annotation is "abc"' in finding.message
+        for finding in after.findings
+        if finding.code == RESET
+    )
     assert read_refs(world.fleet) == {}
 
 
@@ -174,7 +178,7 @@ def test_a_url_of_an_empty_repository_is_a_reset(world: World) -> None:
     after = world.sync()
 
     (finding,) = [finding for finding in after.findings if finding.code == RESET]
-    assert "has no recorded state; before, the target was branch clusters/berlin of" in finding.message
+    assert "has no recorded state. Before, the target used branch clusters/berlin of" in finding.message
     assert read_refs(world.folder / "empty.git") == {}
 
 

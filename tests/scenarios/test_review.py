@@ -106,7 +106,9 @@ def test_an_unmet_gate_prevents_propose_and_approve(world: World, verb: str) -> 
 
     assert summarize_results(results) == {"drafts/berlin": "refused GateNotMet"}
     assert (
-        results[0].reasons[0].message.startswith("metrics: acme.example/tested is False: not yet; set this condition")
+        results[0]
+        .reasons[0]
+        .message.startswith("metrics: the readiness gate acme.example/tested is False; not yet. Next step: set this")
     )
     assert read_refs(world.fleet) == before
 
@@ -129,7 +131,7 @@ def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world:
     ] == [("InjectionMissing", "warning")]
     assert summarize_results(results) == {"drafts/berlin": "refused GateNotMet"}
     assert results[0].reasons[0].message == (
-        "metrics: config.injection.ConfigMap.ports is False (NoResourceSelected): no injectors defined;"
+        "metrics: the readiness gate config.injection.ConfigMap.ports is False (NoResourceSelected); no injectors defined. Next step:"
         " add the object to the config, or add an injector that selects an existing object, and run a sync"
     )
     assert read_refs(world.fleet) == before
@@ -354,7 +356,7 @@ def test_an_unmet_gate_is_a_warning_outside_deployment_repositories(tmp_path: Pa
 
     assert results.status_label == "published"
     (warning,) = results.warnings
-    assert warning.message.startswith("metrics: acme.example/tested is False: not yet; ")
+    assert warning.message.startswith("metrics: the readiness gate acme.example/tested is False; not yet. ")
 
 
 def test_a_draft_with_a_failed_function_cannot_be_proposed(world: World) -> None:
@@ -770,7 +772,7 @@ def test_an_unreadable_cluster_fails_and_others_are_proposed(world: World) -> No
     results = world.run_review_action("propose")
 
     assert summarize_results(results) == {"berlin": "failed", "drafts/lisbon": "proposed"}
-    assert "does not exist, but was at commit" in results[0].message
+    assert "does not exist. Its last known commit is" in results[0].message
 
 
 def test_a_draft_without_recorded_state_is_not_approved_before_a_pass(world: World) -> None:

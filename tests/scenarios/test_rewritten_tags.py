@@ -331,8 +331,8 @@ def test_a_plain_config_folder_is_reported_with_the_line_to_write(world: ConfigW
     (finding,) = [finding for finding in after.findings if finding.code == "ProposalNotPossible"]
 
     assert finding.message == (
-        "tag stable of catalog/gateway names v2; spec.upstream.revision is v1. The daemon cannot propose the change, because"
-        " the config is a plain folder. Next step: write revision: v2"
+        'tag "stable" of catalog/gateway selects v2, but spec.upstream.revision is v1. The daemon cannot propose the change, because'
+        " the config is a plain folder. Next step: set `revision: v2`"
     )
     assert (folder.config / "gw.yaml").read_text() == GW
 

@@ -117,8 +117,9 @@ def test_range_is_replaced_by_the_exact_version(world: ConfigWorld, server: Arti
     assert sorted(list_config_codes(after)) == ["RevisionPending", "RevisionProposed"]
     (message,) = (finding.message for finding in after.findings if finding.code == "RevisionProposed")
     assert message == (
-        "version range ~1.0 of charts/web selects 1.0.10; spec.upstream.version is ~1.0; the change is proposed on "
-        'branch drafts/config (next step: set tagPolicy.range: "~1.0" to get later versions of the range after the merge)'
+        'version range "~1.0" of charts/web selects 1.0.10, but spec.upstream.version is ~1.0. The change is proposed on '
+        "branch drafts/config. Next step: to get later versions of the range after the merge, set "
+        '`tagPolicy.range: "~1.0"`'
     )
     assert world.reason("web", "Stalled") == "RevisionPending"
     assert world.sync().is_unchanged

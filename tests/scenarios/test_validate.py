@@ -156,10 +156,11 @@ def test_two_variants_of_one_package_are_a_conflict(tmp_path: Path) -> None:
     files["nested.yaml"] = variant("third", "berlin", "web/inside", upstream="web")
     build_two_clusters(tmp_path, {"catalog.yaml": catalog(), **files})
 
-    by = "is also requested by PackageVariant/default/first as web"
+    by = "is not written, because PackageVariant/default/first requests"
+    step = "Next step: change the package name in one of the two objects"
     assert [line for line in format_findings(validate_config(tmp_path)) if "DownstreamConflict" in line] == [
-        f"nested.yaml:1 DownstreamConflict: package berlin/web/inside {by}",
-        f"second.yaml:1 DownstreamConflict: package berlin/web {by}",
+        f"nested.yaml:1 DownstreamConflict: package berlin/web/inside {by} package berlin/web, and packages cannot be nested. {step}",
+        f"second.yaml:1 DownstreamConflict: package berlin/web {by} the same package. {step}",
     ]
 
 
@@ -170,7 +171,9 @@ def test_an_unavailable_function_is_reported(tmp_path: Path) -> None:
     build_two_clusters(tmp_path, files)
 
     (line,) = format_findings(validate_config(tmp_path))
-    assert line.startswith("web.yaml:11 FunctionUnavailable: spec.pipeline.mutators[1]: function nobodys:v1 cannot run")
+    assert line.startswith(
+        "web.yaml:11 FunctionUnavailable: the function nobodys:v1 in spec.pipeline.mutators[1] cannot run"
+    )
 
 
 def test_a_selector_without_clusters_is_reported_with_the_existing_labels(tmp_path: Path) -> None:

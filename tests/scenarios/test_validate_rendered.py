@@ -141,7 +141,10 @@ def test_an_invalid_placed_resource_is_reported_with_its_field(tmp_path: Path) -
     )
 
     in_ports = "(Placement edge): {} Service edge/one: spec.ports[0].{} {}"
-    wrong, unknown = 'port must be integer, not "80", according to Kubernetes', "prot is not a field of Kubernetes"
+    wrong, unknown = (
+        'port must be integer, not "80", according to Kubernetes',
+        "prot is an unknown field, according to Kubernetes",
+    )
     assert format_findings(validate_rendered_config(tmp_path)) == [
         f"{cluster}/resources/edge door.yaml:{line} {in_ports.format(code, what, release)}"
         for cluster, release in (("berlin", "1.31"), ("lisbon", "1.37"))
@@ -161,7 +164,7 @@ def test_an_invalid_placed_resource_is_reported_with_its_field(tmp_path: Path) -
                      " deprecated since Kubernetes 1.21, and removed in 1.25; use policy/v1", id="deprecated-version"),
         pytest.param("networking.k8s.io/v1", "ServiceCIDR", "1.31",
                      "error ApiNotServed: ServiceCIDR edge/one: apiVersion is networking.k8s.io/v1, but"
-                     " Kubernetes 1.31 has no ServiceCIDR in this version", id="later-version"),
+                     " Kubernetes 1.31 has no ServiceCIDR in this API version", id="later-version"),
         pytest.param("example.org/v1", "Nobody", "1.31",
                      "info SchemaMissing: not validated, because no schema of the kind is known: 1 resource of example.org/v1 Nobody in berlin/resources/edge", id="unknown-kind"),
         pytest.param("v1", "Service", "1.20",
@@ -183,10 +186,16 @@ def test_removed_and_deprecated_apis_are_reported_by_release(
     [
         pytest.param("v1", "{size: 1}", [], id="valid"),
         pytest.param(
-            "v1", "{size: big}", ['spec.size must be integer, not "big", according to its definition'], id="invalid"
+            "v1",
+            "{size: big}",
+            ['spec.size must be integer, not "big", according to its CustomResourceDefinition'],
+            id="invalid",
         ),
         pytest.param(
-            "v2", "{}", ["apiVersion is example.org/v2, but the definition of Site serves v1"], id="unknown-version"
+            "v2",
+            "{}",
+            ["apiVersion is example.org/v2, but its CustomResourceDefinition serves v1"],
+            id="unknown-version",
         ),
     ],
 )

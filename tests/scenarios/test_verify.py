@@ -235,7 +235,7 @@ def test_an_incomplete_status_file_is_reported(world: HistoryWorld) -> None:
     (item,) = read_packages(world, "berlin/metrics")
 
     assert item["verdict"] == "unknowable"
-    assert ".status.trees.base must be the id of a tree, not None" in item["rerender"]["reason"]
+    assert ".status.trees.base must be the ID of a Git tree, not None" in item["rerender"]["reason"]
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def guard_deletions(
     annotations: Mapping[str, str],
     max_percent: int = 30,
     blocked_counts: Mapping[DownstreamKey, int] | None = None,
+    set_name: str = "the set",
 ) -> SetDeletions:
     """Decide which existing PackageVariants of a set may be deleted.
 
@@ -94,6 +95,7 @@ def guard_deletions(
         blocked_counts: For each PackageVariant whose deletion an earlier pass blocked: the number of PackageVariants
             that the set had in that pass. The limit is a percentage of this number, so that new PackageVariants do not
             raise the limit.
+        set_name: The name of the set for messages.
     """
     existing_keys = set(existing)
     deletions = _find_obsolete_keys(expansion, existing_keys)
@@ -104,10 +106,10 @@ def guard_deletions(
         return SetDeletions(allowed=deletions, is_confirmed=True)
     existing_count = count_existing(deletions, len(existing_keys), blocked_counts or {})
     if not expansion.variants:
-        return _guard_empty_set(deletions, annotations, deletion_hash, existing_count)
+        return _guard_empty_set(deletions, annotations, deletion_hash, existing_count, set_name)
     if is_mass_deletion(len(deletions), existing_count, max_percent):
         failure = SetFailure(
-            "DeletionHeld", format_deletion_message(deletions, existing_count, "package variants", "the set")
+            "DeletionHeld", format_deletion_message(deletions, existing_count, "package variants", set_name)
         )
         return SetDeletions(blocked=deletions, failure=failure, existing_count=existing_count)
     return SetDeletions(allowed=deletions)
@@ -132,13 +134,18 @@ def _find_obsolete_keys(expansion: SetExpansion, existing_keys: set[DownstreamKe
 
 
 def _guard_empty_set(
-    deletions: tuple[DownstreamKey, ...], annotations: Mapping[str, str], deletion_hash: str, existing_count: int
+    deletions: tuple[DownstreamKey, ...],
+    annotations: Mapping[str, str],
+    deletion_hash: str,
+    existing_count: int,
+    set_name: str,
 ) -> SetDeletions:
     if annotations.get(ALLOW_EMPTY) == "true":
         return SetDeletions(allowed=deletions, is_confirmed=True)
     message = (
-        f"no target matches, and all {len(deletions)} package variants would be deleted; to confirm, annotate the set "
-        f'with {ALLOW_EMPTY}: "true" or {ACK_DELETIONS}: "{deletion_hash}"'
+        f"no target of {set_name} matches an object, so all its package variants ({len(deletions)}) would be deleted. A"
+        f" person must confirm this deletion. Next step: annotate {set_name} with"
+        f' {ALLOW_EMPTY}: "true" or {ACK_DELETIONS}: "{deletion_hash}"'
     )
     return SetDeletions(blocked=deletions, failure=SetFailure("NoTargets", message), existing_count=existing_count)
 
@@ -281,7 +288,7 @@ def _build_result(
 ) -> ControllerResult:
     deletions = guard_deletions(
         expansion, inputs.children.get(manifest.key, ()), manifest.annotations, inputs.max_delete_percent,
-        inputs.blocked_counts.get(manifest.key, {}),
+        inputs.blocked_counts.get(manifest.key, {}), str(manifest.key),
     )  # fmt: skip
     variants, statuses = set_variants
     return ControllerResult(

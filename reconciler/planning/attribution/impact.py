@@ -36,10 +36,10 @@ BLOCKED_KINDS = frozenset({"blocked", "stalled", "held", "undecided"})
 """Kinds of results in which the package cannot be changed now."""
 TARGET_GONE = "DestinationGone"
 """Reason for a package that is kept because its target is no longer in the config."""
-_TARGET_GONE_MESSAGE = "the target is no longer in the config, so that its packages are not changed"
+_TARGET_GONE_MESSAGE = "the target of the package is no longer in the config, so the package stays unchanged"
 UNREADABLE_CODES = frozenset({"RepositoryUnreachable", "UpstreamUnreachable", "StateUnreadable", "EngineTooOld"})
 """Codes of findings about data that cannot be read. A plan with such a finding is not complete."""
-_UNKNOWN_MESSAGE = "the packages of the owner cannot be determined, so that this package is not changed"
+_UNKNOWN_MESSAGE = "the packages that the owner requests cannot be computed, so this package stays unchanged"
 
 
 @dataclass(frozen=True)

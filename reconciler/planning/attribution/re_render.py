@@ -173,13 +173,16 @@ def _validate_record(
 ) -> Iterator[str]:
     for name in _TREES:
         if not _is_id(trees.get(name)):
-            yield f".status.trees.{name} must be the id of a tree, not {trees.get(name)!r}"
+            yield f".status.trees.{name} must be the ID of a Git tree, not {trees.get(name)!r}"
     config = inputs.get("config")
     if not isinstance(config, str) or not _is_id(config.removeprefix(TREE_PREFIX)):
-        yield f".status.inputs.config must be the id of a commit, or {TREE_PREFIX}<id of a tree>, not {config!r}"
+        yield f".status.inputs.config must be the ID of a commit, or {TREE_PREFIX}<ID of a Git tree>, not {config!r}"
     owner = _get_mapping(status.get("owner"))
     if not owner or any(not isinstance(text, str) for text in owner.values()):
-        yield f".status.owner must name the object that requests the package, not {status.get('owner')!r}"
+        yield (
+            ".status.owner must be a mapping that identifies the object that requests the package, not"
+            f" {status.get('owner')!r}"
+        )
     if upstream:
         yield from _validate_upstream(upstream, ".status.upstream.to", _UPSTREAM)
     # Do not require the field `directory`, because a source in the root folder of its repository does not have it.

@@ -42,7 +42,7 @@ from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.pipeline import FunctionProvider
 from reconciler.planning.model.codes import PlanningCodes
-from reconciler.planning.model.outcomes import PackageRender
+from reconciler.planning.model.outcomes import PackageRender, format_rival_message
 from reconciler.planning.model.targets import PackagePathIndex
 from reconciler.redaction import MASK, is_secret
 
@@ -179,7 +179,7 @@ class ConformanceChecker:
             return (*removals, *_convert_violations(resource, schema_violations, schema_name)), True
         if is_builtin and self._schemas.is_complete(release) and not removals:
             release_name = self._schemas.describe_release(release)
-            message = f"is {resource.api_version}, but {release_name} has no {resource.kind} in this version"
+            message = f"is {resource.api_version}, but {release_name} has no {resource.kind} in this API version"
             return (ResourceViolation(PlanningCodes.API_NOT_SERVED, resource, ("apiVersion",), message),), True
         return removals, False
 
@@ -228,11 +228,13 @@ def _check_custom_resource(
     """Return the violations of a custom resource. Return None if its CustomResourceDefinition has no schema."""
     version = versions.get(resource.version)
     if version is None or not version.served:
-        served = format_list(sorted(name for name, definition in versions.items() if definition.served)) or "none"
-        message = f"is {resource.api_version}, but the definition of {resource.kind} serves {served}"
+        served = format_list(sorted(name for name, definition in versions.items() if definition.served)) or "no version"
+        message = f"is {resource.api_version}, but its CustomResourceDefinition serves {served}"
         return (ResourceViolation(PlanningCodes.API_NOT_SERVED, resource, ("apiVersion",), message),)
     violations = version.find_violations(resource.data)
-    return None if violations is None else tuple(_convert_violations(resource, violations, "its definition"))
+    return (
+        None if violations is None else tuple(_convert_violations(resource, violations, "its CustomResourceDefinition"))
+    )
 
 
 def _convert_violations(
@@ -240,7 +242,7 @@ def _convert_violations(
 ) -> Iterator[ResourceViolation]:
     for violation in violations:
         if violation.rule == "unknown":
-            message = f"is not a field of {schema_name}"
+            message = f"is an unknown field, according to {schema_name}"
             yield from (
                 ResourceViolation(PlanningCodes.FIELD_NOT_IN_SCHEMA, resource, (*violation.path, name), message)
                 for name in violation.names
@@ -300,8 +302,7 @@ def lint_package_conflicts(variants: Iterable[Variant], objects: Mapping[ObjectK
         package = target.package
         rivals = [winners[name] for name in (package, *paths.find_nested(package)) if name in winners]
         if rivals:
-            winner = rivals[0]
-            message = f"package {target} is also requested by {winner.owner.key} as {winner.target.package}"
+            message = format_rival_message(variant, rivals[0])
             yield PlanningCodes.DOWNSTREAM_CONFLICT.finding(message, _locate_owner(variant, objects))
         else:
             winners[package] = variant
@@ -386,7 +387,7 @@ def lint_functions(catalog: Catalog, functions: FunctionProvider) -> Iterator[Fi
                 reason = _explain_unavailable(entry, functions)
                 if reason:
                     name = entry.get("image") or entry.get("exec")
-                    message = f"{format_path(path)}: function {name} cannot run here: {reason}"
+                    message = f"the function {name} in {format_path(path)} cannot run in this environment: {reason}"
                     yield PlanningCodes.FUNCTION_UNAVAILABLE.finding(message, config_object.location_of(path))
 
 
@@ -421,7 +422,7 @@ def _explain_unavailable(entry: Mapping[str, Any], functions: FunctionProvider) 
         case FunctionUnavailable(reason):
             return reason
         case None:
-            return "the function is not built in, and the settings list no image or command with this name"
+            return "it is not built in, and neither `functions.containers` nor `functions.exec` lists it"
 
 
 def deduplicate_lint(findings: Sequence[Finding], lint: Iterable[Finding]) -> tuple[Finding, ...]:

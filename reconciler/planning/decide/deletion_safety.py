@@ -130,11 +130,11 @@ def _find_inconclusive(
             return find_inconclusive_file(documents, missing)
         # Return None for a file that cannot be parsed, because another finding already reports this file.
         is_unreadable = any(file.file == path for file in catalog.unreadable)
-        return None if is_unreadable else InconclusiveFile(1, "a .krmignore file excludes it")
+        return None if is_unreadable else InconclusiveFile(1, "a .krmignore file excludes this file")
     if kind not in ("", REGULAR_FILE):
-        return InconclusiveFile(1, f"the path is {kind}, and not a regular file")
+        return InconclusiveFile(1, f"the path is a {kind}, and not a regular file")
     if other := _find_unread_extension(path, config):
-        reason = f"the file was renamed to {other}, which is not read, because the extension must be in lower case"
+        reason = f'the file was renamed to "{other}", but only files with an extension in lower case are read'
         return InconclusiveFile(1, reason)
     return None
 
@@ -164,10 +164,11 @@ def _check_excluded_files(
     count = len({key for keys in excluded.values() for key in keys})
     if count and is_mass_deletion(count, total, max_percent):
         yield PlanningCodes.CONFIG_DIRECTORY_HIDES.finding(
-            f'`config.directory` "{directory}" excludes {count} of {total} objects that packages were '
-            f"generated from ({_format_names(sorted(excluded))}). This is more than "
-            f"`guards.max_delete_percent` ({max_percent} %), so that no package is removed. Next step: "
-            "correct `config.directory`. To remove the packages, delete the files of the objects"
+            f'`config.directory` is "{directory}", and excludes {count} of the {total} objects from which packages were'
+            f" generated. The files of the excluded objects are {_format_names(sorted(excluded))}."
+            f" No package is removed, because the deletion limit is {max_percent} % (setting"
+            " `guards.max_delete_percent`)."
+            " Next step: correct `config.directory`. To remove the packages, delete the files"
         )
 
 
@@ -258,21 +259,22 @@ def check_repository_reset(target: Target, known: KnownHead, annotations: Mappin
         return None
     current = annotations.get(ACK_RESET_ANNOTATION)
     message = (
-        f"{target.title}: {_describe_reset(target, known)}; the last known head is {token}; nothing is pushed."
-        f" Next step: restore the repository, or start with an empty state and add this annotation to"
-        f" {_format_full_name(target)}: {ACK_RESET_ANNOTATION}: {_format_yaml(token)}"
+        f"{target.title}: {_describe_reset(target, known)}. The last known head is {token}. Nothing is pushed."
+        " Next step: restore the repository. To start with an empty state instead, annotate"
+        f" {_format_full_name(target)}"
+        f" with {ACK_RESET_ANNOTATION}: {_format_yaml(token)}"
     )
     return PlanningCodes.REPOSITORY_RESET.finding(
-        f"{message} (found: {current})" if current else message, target.location
+        f'{message}. The current value of the annotation is "{current}"' if current else message, target.location
     )
 
 
 def report_emptied_repository(target: Target) -> Finding:
     """Return the error for a new target in an empty repository that earlier contained branches of other clusters."""
     message = (
-        f"{target.title}: {target.display_url} is empty, although other clusters had branches in this repository;"
-        " nothing is pushed. Next step: restore the repository, or acknowledge the reset of the other clusters with"
-        f" {ACK_RESET_ANNOTATION}"
+        f"{target.title}: {target.display_url} is empty, although other clusters had branches in this repository."
+        " Nothing is pushed. Next step: restore the repository. To start with an empty repository instead, acknowledge"
+        f" the reset of the other clusters with the annotation {ACK_RESET_ANNOTATION} in their findings"
     )
     return PlanningCodes.REPOSITORY_RESET.finding(message, target.location)
 
@@ -282,7 +284,7 @@ def _describe_reset(target: Target, known: KnownHead) -> str:
     if (known.repository, known.branch) == (target.repository_id, target.branch):
         return f"{branch} and its recorded state do not exist any more"
     return (
-        f"{branch} does not exist and has no recorded state; before, the target was branch {known.branch} of"
+        f"{branch} does not exist and has no recorded state. Before, the target used branch {known.branch} of"
         f" {known.repository}"
     )
 

@@ -76,8 +76,8 @@ def _lock_chart(chart: ChartDependencySource, digests: _Digests) -> ChartDepende
 def _create_finding(variant: Variant, chart: ChartDependencySource) -> Finding:
     version, owner, package = chart.version, str(variant.owner.key), str(variant.target)
     message = (
-        f"{package}: version {version.version} of the required chart {chart.name} at {chart.repository.url} must have"
-        f" the digest {version.digest}, but it has {chart.other_digest}; the package keeps its content (next step:"
-        " require another version, or copy the chart into the folder charts)"
+        f"{package} stays unchanged: the required chart {chart.name} {version.version} at {chart.repository.url} must"
+        f" have the digest {version.digest}, but now it has {chart.other_digest}. Next step: require another version,"
+        " or copy the chart into the folder `charts` of the upstream chart"
     )
     return SourceCodes.DIGEST_MISMATCH.finding(message, SourceLocation(object=owner, package=package, owner=owner))

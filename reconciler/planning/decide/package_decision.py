@@ -209,7 +209,7 @@ def decide_package(
         blocked = block_failed(inputs, findings, inputs.variant.dependencies, reason)
         return replace(blocked, trace={}, should_retry=True) if error.should_retry else blocked
     except InterruptedFunctionError as error:
-        message = f"package {inputs.variant.target} was not changed: {error} (next step: retry)"
+        message = f"package {inputs.variant.target} was not changed: {error}. The daemon tries again in the next pass"
         blocked = block_failed(inputs, (_create_finding(inputs, PlanningCodes.FUNCTION_INTERRUPTED, message),), {})
         return replace(blocked, should_retry=True)
 
@@ -259,9 +259,9 @@ def _find_rewritten(variant: Variant, upstream: UpstreamPackage, known: Mapping[
     if not (is_version and is_same) or known["tree"] == upstream.tree:
         return None
     message = (
-        f"{variant.target}: {upstream.directory} {upstream.ref} of {upstream.repo} has other files than before: the"
-        f" digest was {known['commit']} and is {upstream.commit} (next step: review the draft, or set"
-        " spec.upstream.digest)"
+        f"{variant.target}: {upstream.repo} has different files than before for {upstream.directory} {upstream.ref}."
+        f" The digest was {known['commit']}, and is {upstream.commit} now. Next step: review the draft. To require one"
+        " of the digests, set spec.upstream.digest"
     )
     return SourceCodes.VERSION_REWRITTEN.finding(message, SourceLocation(object=str(variant.owner.key)))
 
@@ -400,10 +400,16 @@ def _refuse_new_package(inputs: DecisionInput) -> Blocked | None:
     """
     variant, record, observed = inputs.variant, inputs.record, inputs.observed
     if record is not None and record.is_owned:
-        message = f"package {variant.target} is owned by {record.owner.key}, not by {variant.owner.key}"
+        message = (
+            f"{variant.owner.key} cannot change package {variant.target}, because {record.owner.key} owns this package."
+            " Next step: change the package name in one of the two objects"
+        )
         return block_stalled(inputs, PlanningCodes.OWNERSHIP_CONFLICT, message)
     if inputs.nested_packages:
-        message = f"packages cannot be nested: {variant.target} and {', '.join(inputs.nested_packages)}"
+        message = (
+            f"package {variant.target} cannot be created, because packages cannot be nested. Packages above or below"
+            f" its path: {', '.join(inputs.nested_packages)}. Next step: change the package name"
+        )
         return block_stalled(inputs, PlanningCodes.DOWNSTREAM_CONFLICT, message)
     if variant.adoption == "adoptNone" and (observed.published or observed.drafted):
         return _block_existing_package(inputs)
@@ -414,8 +420,8 @@ def _block_obstacle(inputs: DecisionInput, obstacle: str) -> Blocked:
     """Block a package whose path is occupied by a local file, because a draft of the package would delete this file."""
     branch, _, path = obstacle.partition(":")
     message = (
-        f"package {inputs.variant.target} cannot be written: {path} on branch {branch} occupies the path of a folder or"
-        " file of the package (next step: move or delete this entry)"
+        f'package {inputs.variant.target} cannot be written, because "{path}" on branch {branch} occupies the path of a'
+        f' folder or file of the package. Next step: move or delete "{path}"'
     )
     # Record no trace, so that the next pass decides about the package again.
     return block_failed(inputs, (_create_finding(inputs, PlanningCodes.LOCAL_FILE_IN_THE_WAY, message),), {})
@@ -427,9 +433,8 @@ def _block_existing_package(inputs: DecisionInput) -> Blocked:
         exists = build_downstream_exists_conditions(target.repository, target.package)[0]
         return block_stalled(inputs, PlanningCodes.DOWNSTREAM_EXISTS, exists.message)
     message = (
-        f"a directory without an owner exists at the path of package {target} (next step: move the directory, or"
-        " annotate all"
-        ' objects of the package with reconciler.dev/adopt: "true" to adopt the directory)'
+        f"a directory without an owner exists at the path of package {target}. Next step: move the directory. To adopt"
+        ' the directory, annotate all objects of the package with reconciler.dev/adopt: "true"'
     )
     return block_stalled(inputs, PlanningCodes.DIRECTORY_NOT_OWNED, message)
 
@@ -526,15 +531,16 @@ def _block_unwritable_draft(inputs: DecisionInput, trace: Trace) -> Blocked | No
 def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) -> Blocked:
     if not upstream.is_git_package:
         message = (
-            f"package {inputs.variant.target} has no recorded state and no valid status file, so that its base is"
-            " unknown (next step: restore the status file, or delete the Kptfile of the package and set"
-            " adoptionPolicy: adoptExisting, which treats all differences from the source as local changes)"
+            f"package {inputs.variant.target} has no recorded state and no valid status file, so the merge base of its"
+            " local changes is unknown. Next step: restore the status file. Otherwise, delete the Kptfile of the"
+            " package, and set `adoptionPolicy: adoptExisting`. All differences from the upstream then count as local"
+            " changes"
         )
         return _block_unavailable_base(inputs, UnavailableBase(message))
     message = (
         f"package {inputs.variant.target} was not rendered by the reconciler, and its upstreamLock names a commit that"
-        " no Repository has (next step: correct the upstreamLock; without an upstreamLock, the package is not updated"
-        f" to {upstream.ref})"
+        " no Repository has. Next step: correct the upstreamLock. Without an upstreamLock, the package is adopted, but"
+        f" not updated to {upstream.ref}"
     )
     return block_failed(
         inputs, (_create_finding(inputs, PlanningCodes.MERGE_BASE_MISSING, message),), inputs.variant.dependencies
@@ -570,8 +576,8 @@ def list_edited_branches(record: PackageRecord, observed: ObservedPackage) -> tu
 
 def _block_stuck_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
     message = (
-        f"the draft of {inputs.variant.target} cannot be updated: the target branch and local changes on the draft"
-        " changed the same files outside of the package (next step: merge or delete the draft)"
+        f"the draft of {inputs.variant.target} cannot be updated. The target branch and local changes on the draft"
+        " branch changed the same files outside of the package. Next step: merge or delete the draft"
     )
     return block_failed(inputs, (_create_finding(inputs, PlanningCodes.DRAFT_EDITED, message),), trace)
 

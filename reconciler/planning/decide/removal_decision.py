@@ -41,7 +41,8 @@ from reconciler.planning.model.targets import are_paths_nested
 from reconciler.planning.observe.target_snapshot import TargetSnapshot
 
 _STUCK = (
-    "has local changes in files that the target branch changed as well, so that the draft cannot be updated; merge or"
+    "cannot be updated. The target branch changed files that also have local changes on this branch. Next step: merge"
+    " or"
     " delete this draft"
 )
 
@@ -133,8 +134,8 @@ def _apply_target_limit(
     reason = format_deletion_message(keys, total, f"published packages of {title}", title)
     if not is_recorded:
         reason = (
-            "the recorded state does not contain the file of the owner, so that a person must confirm the "
-            f"deletion; {reason}"
+            "the recorded state does not contain the config file of the owner, so it is unknown whether a person"
+            f" deleted the owner. {reason}"
         )
     held = [replace(_hold_on_target(removal, snapshot, reason), target_package_count=total) for removal in removals]
     return RemovalDecisions(
@@ -178,7 +179,7 @@ def _count_published(snapshot: TargetSnapshot) -> int:
 
 def _hold_on_target(removal: RemovalOutcome, snapshot: TargetSnapshot, reason: str) -> HeldRemoval:
     name = f"{snapshot.target.name}/{removal.package}"
-    message = f"package {name} is kept, although {removal.reason}: {reason}"
+    message = f"package {name} is no longer requested, because {removal.reason}. It is kept, because {reason}"
     finding = ControllerCodes.DELETION_HELD.finding(message, snapshot.target.location)
     return HeldRemoval(removal.package, snapshot.state.packages[removal.package], finding)
 
@@ -218,12 +219,17 @@ class _UnrequestedPackage:
     def reason(self) -> str:
         owner = self.record.owner
         if target := self.claims.find_only_target(owner):
-            return f"{owner.key} requests {target} now"
+            return f"{owner.key} requests package {target} instead"
         if owner.key in self.claims.targets_by_owner:
             return f"{owner.key} does not request the package any more"
         if owner.parent in self.claims.guards:
-            return f"{owner.parent} does not select it any more"
+            return f"{owner.parent} does not create {owner.key} any more"
         return f"{owner.key} does not exist any more"
+
+    @property
+    def explanation(self) -> str:
+        """The end of a sentence about the package, with the reason why it is not requested."""
+        return f"is no longer requested, because {self.reason}."
 
     def create_finding(self, code: FindingCode, message: str) -> Finding:
         return code.finding(message, SourceLocation(object=str(self.record.owner.key)))
@@ -237,12 +243,12 @@ def _decide_removal(
 ) -> HeldRemoval | RemovalOutcome:
     owner = package.record.owner
     if reason := package.claims.explain_uncertainty(package.record):
-        message = f"package {package.name} is kept: it is unknown whether the package is still requested: {reason}"
+        message = f"package {package.name} is kept, because it is unknown whether an object still requests it. {reason}"
         held = package.hold(ControllerCodes.DELETION_HELD, message)
         # Report only a warning, because another finding reports the config error that makes the owner unknown.
         return replace(held, finding=downgrade_to_warning(held.finding))
     if reason := doubt or package.claims.explain_similar_object(owner):
-        return package.hold(ControllerCodes.DELETION_HELD, f"package {package.name} is kept: {reason}")
+        return package.hold(ControllerCodes.DELETION_HELD, f"package {package.name} is kept, because {reason}")
     observed = package.snapshot.observe_package(package.package)
     exists = observed.published is not None or is_on_draft(package.record, observed)
     # Check the deletion limit and the use of the package only before the removal is proposed. A person can already
@@ -256,8 +262,12 @@ def _decide_removal(
     if package.record.deletion_policy == "orphan":
         return RemovalOutcome(package.package, owner, "orphaned", package.record.to_tombstone(), package.reason)
     if is_on_draft(package.record, observed) and (observed.is_frozen or observed.is_stuck):
-        reason = "is proposed" if observed.is_frozen else "has local changes that an update would revert"
-        message = f"{package.reason}; package {package.name} is not removed yet, because its draft {reason}"
+        reason = (
+            "is proposed. Next step: approve or reject this draft"
+            if observed.is_frozen
+            else "has local changes that an update would revert. Next step: merge or delete this draft"
+        )
+        message = f"package {package.name} {package.explanation} It is not removed yet, because its draft {reason}"
         return package.hold(PlanningCodes.REMOVAL_WAITS, message)
     if observed.published is None:
         return RemovalOutcome(package.package, owner, "withdrawn", package.record.to_tombstone(), package.reason)
@@ -278,7 +288,7 @@ def _check_guard(package: _UnrequestedPackage) -> HeldRemoval | None:
         return None
     reason = guard.reason or f"the deletion limit of {parent} was not checked yet"
     held = package.hold(
-        ControllerCodes.DELETION_HELD, f"package {package.name} is kept, although {package.reason}: {reason}"
+        ControllerCodes.DELETION_HELD, f"package {package.name} {package.explanation} It is kept, because {reason}"
     )
     return replace(held, set_package_count=guard.existing_count)
 
@@ -300,20 +310,22 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
         and not _are_nested_targets(package, new_target.repository, new_target.package)
     ):
         return package.hold(
-            PlanningCodes.REMOVAL_WAITS, f"package {package.name} is kept until {key} has its package at {new_target}"
+            PlanningCodes.REMOVAL_WAITS,
+            f"package {package.name} is kept until the new package {new_target} of {key} has no errors",
         )
     target = package.snapshot.target.key
     package_target = PackageTarget(target.namespace, target.name, package.package)
     claims = package.claims
     if claimant := claims.unready_owners.find_claimant(package_target, owner, is_gone=claims.is_owner_gone(owner)):
         message = (
-            f"package {package.name} is kept, although {package.reason}: {claimant} is not ready, and may request"
-            " the package"
+            f"package {package.name} {package.explanation} It is kept, because {claimant} is not ready, and may request"
+            f" this package. Next step: correct the errors of {claimant}"
         )
         return package.hold(PlanningCodes.REMOVAL_WAITS, message)
     if dependent := claims.dependents.get(package.package):
         message = (
-            f"package {package.name} is kept, although {package.reason}: the package is the upstream of {dependent}"
+            f"package {package.name} {package.explanation} It is kept, because it is the upstream of {dependent}."
+            f" Next step: delete {dependent}, or set a different upstream there"
         )
         return package.hold(PlanningCodes.REMOVAL_WAITS, message)
     return None
@@ -331,18 +343,17 @@ def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRem
     record = replace(package.record, draft_version=None)
     if known and known.is_declined and known.against == published:
         message = (
-            f"the removal of package {package.name} was rejected ({package.reason}). The removal is proposed "
-            "again when the package changes on the target branch, or after an object requested the package "
-            "again"
+            f"package {package.name} {package.explanation} A person rejected its removal. The removal is proposed again"
+            " when the package changes on the target branch, or after an object has requested the package again"
         )
         finding = package.create_finding(PlanningCodes.REMOVAL_DECLINED, message)
         return RemovalOutcome(package.package, owner, "declined", record, package.reason, finding=finding)
     known_branch = known.branch if known and not known.is_declined else ""
     branch = known_branch or package.snapshot.find_removal_branch(package.package)
     if not known_branch and (error := _find_branch_error(branch, package.snapshot)):
-        message = f"package {package.name} cannot be removed yet ({package.reason}): {error}"
+        message = f"package {package.name} {package.explanation} It cannot be removed yet, because {error}"
         return package.hold(PlanningCodes.REMOVAL_WAITS, message)
-    message = f"package {package.name} will be removed, because {package.reason}; merge {branch} to approve the removal"
+    message = f"package {package.name} {package.explanation} Next step: merge branch {branch} to approve its removal"
     record = replace(record, removal=ProposedRemoval(branch, published))
     finding = package.create_finding(PlanningCodes.REMOVAL_PROPOSED, message)
     removed_tree = None if known_branch else published
@@ -351,9 +362,9 @@ def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRem
 
 def _find_branch_error(branch: str, snapshot: TargetSnapshot) -> str:
     if snapshot.is_frozen(branch):
-        return f"{branch} is proposed"
+        return f"branch {branch} is proposed. Next step: approve or reject this draft"
     if _is_stuck(snapshot, branch):
-        return f"{branch} {_STUCK}"
+        return f"branch {branch} {_STUCK}"
     drafts = [name for name, draft in snapshot.state.drafts.items() if not draft.is_removal]
     nested = next((name for name in (*drafts, snapshot.target.branch) if are_paths_nested(name, branch)), "")
     return f"Git cannot create the branch {branch} while the branch {nested} exists" if nested else ""
@@ -559,11 +570,11 @@ def _report_locked_removal(
     name = f"{snapshot.target.name}/{package}"
     if snapshot.is_frozen(removal.branch):
         reason = (
-            f"its removal is proposed on branch {removal.branch}. Next step: reject that draft. If the draft "
-            "is merged, the package is removed and then drafted again"
+            f"its removal is proposed on branch {removal.branch}. Next step: reject this draft. If you merge the draft,"
+            " the package is removed and then drafted again"
         )
     else:
-        reason = f"its removal draft {removal.branch} {_STUCK}"
+        reason = f"its removal draft on branch {removal.branch} {_STUCK}"
     message = f"package {name} is requested again, but {reason}"
     finding = PlanningCodes.REMOVAL_WAITS.finding(message, SourceLocation(object=str(record.owner.key)))
     return RemovalOutcome(package, record.owner, "recalled", record, "it is requested again", finding=finding)

@@ -23,9 +23,9 @@ def find_renamed_releases(outcomes: Iterable[PackageOutcome]) -> Iterator[Findin
         published = record.published_version.release if record.published_version else ""
         for old, new in _find_changes(_parse_releases(published), _parse_releases(current)):
             message = (
-                f"the release of package {variant.target} changes from {old} to {new}: names and selectors change, so"
-                " that the cluster replaces the workloads (next step: restore releaseName and namespace if this is not"
-                " intended)"
+                f'the Helm release of package {variant.target} changes from "{old}" to "{new}". Names and selectors of'
+                " its resources change, so the cluster replaces the workloads. Next step: restore releaseName and"
+                " namespace if this is not intended"
             )
             owner = str(variant.owner.key)
             yield SourceCodes.RELEASE_RENAMED.finding(

@@ -40,8 +40,9 @@ def find_repeated_definitions(outcomes: Iterable[PackageOutcome]) -> Iterator[Fi
         for name in outcome.record.definitions:
             if others := [package for package in packages[name] if package != target.package]:
                 message = (
-                    f"package {target} and {', '.join(sorted(others))} contain the {_KIND} {name} (next step: set"
-                    " spec.helm.includeCRDs: false, or the values that omit it, in one of the packages)"
+                    f"the {_KIND} {name} is in package {target}, and also in {', '.join(sorted(others))}. Next step:"
+                    " omit it from all packages except for one. Set `spec.helm.includeCRDs: false`, or values that omit"
+                    " it"
                 )
                 owner = str(outcome.variant.owner.key)
                 location = SourceLocation(object=owner, package=str(target), owner=owner)

@@ -21,7 +21,7 @@ from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.package_decision import DecisionInput, RenderFunction, block_stalled
 from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.config_completeness import ConfigCompleteness
-from reconciler.planning.model.outcomes import Blocked, PackageOutcome
+from reconciler.planning.model.outcomes import Blocked, PackageOutcome, format_rival_message
 from reconciler.planning.model.sources import PackageContentStore
 from reconciler.planning.model.state import ObservedPackage, PackageRecord, TargetState
 from reconciler.planning.model.targets import PackagePathIndex, Target, list_folders_above
@@ -220,7 +220,7 @@ class TargetClaims:
         """Return the reason why a missing owner is not evidence of a deletion. Return "" if it is evidence."""
         if self.completeness.includes(record):
             return ""
-        return "the list of objects is incomplete because of an error in the config"
+        return "An error in the config makes the list of objects incomplete. Next step: correct this error"
 
     def is_owner_gone(self, owner: PackageOwner) -> bool:
         """Return whether the config contains neither the owner nor its set."""
@@ -231,8 +231,8 @@ class TargetClaims:
         similar = (self.similar_objects.get((key.namespace, key.name)) for key in (owner.key, owner.parent) if key)
         other = next((key for key in similar if key), None)
         return (
-            f"{owner.key} does not exist; {other} has an unknown kind, and may be the same object with a"
-            " misspelled kind"
+            f"{owner.key} does not exist, but {other} may be the same object with a misspelled kind. Next step: correct"
+            f" the kind of {other}, or delete this object"
             if other
             else ""
         )
@@ -332,7 +332,7 @@ class _EqualClaims:
 
 
 def _block_claim(variant: Variant, rival: Variant) -> Blocked:
-    message = f"package {variant.target} is also requested by {rival.owner.key} as {rival.target.package}"
+    message = format_rival_message(variant, rival)
     return block_stalled(DecisionInput(variant, None, ObservedPackage()), PlanningCodes.DOWNSTREAM_CONFLICT, message)
 
 
@@ -473,26 +473,25 @@ def find_missing_target(
     current = (target.display_url, target.branch, target.directory)
     if recorded[1:] != current[1:]:
         message = (
-            f"{target.title} was at {_format_location(recorded)} before, and is at {_format_location(current)} now;"
-            " nothing is pushed. Next step: restore branch and directory, or delete the state ref of the target, so"
-            " that the state is rebuilt from the new branch"
+            f"{target.title} used {_format_location(recorded)} before, and uses {_format_location(current)} now."
+            " Nothing is pushed. Next step: restore the branch and the directory in the config. To keep the new"
+            f" location instead, delete the state ref of {target.name} (setting `state_ref`)"
         )
     elif state.observed_commit and (heads.target_branch is None or heads.is_absent):
         message = (
-            f"branch {target.branch} of {target.display_url} does not exist, but was at commit"
-            f" {state.observed_commit[:_SHORT_ID_LENGTH]} before; nothing is pushed. Next step: push that commit to the"
-            " branch again, or delete the state ref of the target as well, and acknowledge the reset that the next pass"
-            " reports"
+            f"branch {target.branch} of {target.display_url} does not exist. Its last known commit is"
+            f" {state.observed_commit[:_SHORT_ID_LENGTH]}. Nothing is pushed. Next step: push this commit to the branch"
+            f" again. To start again without the branch, delete the state ref of {target.name} (setting `state_ref`),"
+            " and acknowledge the reset that the next pass reports"
         )
     elif has_other_url(target, state) and (
         lost := _find_lost_commit(repository, heads.target_branch, state.observed_commit, last_known_head)
     ):
         message = (
-            f"{target.title} was at {state.url} before, and is at {target.display_url} now. Branch "
-            f"{target.branch} of the new repository does not contain the last known commit "
-            f"{lost[:_SHORT_ID_LENGTH]}. Nothing is pushed. Next step: restore the URL, copy {state.url} with "
-            "all its refs to the new URL, or delete the state ref of the target, so that the state is "
-            "rebuilt from the new branch"
+            f"{target.title} used the repository {state.url} before, and uses {target.display_url} now. Branch"
+            f" {target.branch} of the new repository does not contain the last known commit {lost[:_SHORT_ID_LENGTH]}."
+            " Nothing is pushed. Next step: restore the URL, or push all refs of the old repository to the new URL. To"
+            f" accept the new branch as it is, delete the state ref of {target.name} (setting `state_ref`)"
         )
     else:
         return None
@@ -516,4 +515,4 @@ def _find_lost_commit(
 
 def _format_location(location: tuple[str, str, str]) -> str:
     url, branch, directory = location
-    return f"{url} branch {branch} directory /{directory}"
+    return f"directory /{directory} on branch {branch} of {url}"

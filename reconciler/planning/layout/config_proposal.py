@@ -157,7 +157,7 @@ def plan_manual_proposal(
     findings = tuple(
         PlanningCodes.PROPOSAL_NOT_POSSIBLE.finding(
             f"{format_tag_move(edit)}. The daemon cannot propose the change, because the config is a plain folder. "
-            f"Next step: write {_format_field(edit)}",
+            f"Next step: set `{_format_field(edit)}`",
             edit.pin.location,
         )
         for edit in edits
@@ -168,12 +168,13 @@ def plan_manual_proposal(
 def format_tag_move(edit: RevisionEdit) -> str:
     """Return a text with the revision that a tag or version range selects now, and the revision in the config."""
     pin = edit.pin
-    followed = f"version range {pin.range}" if pin.range else f"tag {pin.tag}"
-    named = f"{followed} of {pin.package} {'selects' if pin.range else 'names'} {_format_value(edit)}"
+    followed = f'version range "{pin.range}"' if pin.range else f'tag "{pin.tag}"'
+    older = "the older " if pin.is_downgrade else ""
+    selected = f"{followed} of {pin.package} selects {older}{_format_value(edit)}"
     if pin.written_revision is None:
-        return f"{named}, and {_format_field_path(pin)} is missing"
-    older = ", which is older" if pin.is_downgrade else ""
-    return f"{named}{older}; {_format_field_path(pin)} is {_format_value(replace(edit, revision=pin.written_revision))}"
+        return f"{selected}, but {_format_field_path(pin)} is missing"
+    written = _format_value(replace(edit, revision=pin.written_revision))
+    return f"{selected}, but {_format_field_path(pin)} is {written}"
 
 
 def _format_revision(revision: RevisionValue) -> str:
@@ -313,23 +314,23 @@ def _list_findings(
     if edits and snapshot.is_edited:
         return tuple(
             PlanningCodes.PROPOSAL_EDITED.finding(
-                f"{format_tag_move(edit)}; the revision cannot be proposed, because branch {snapshot.branch} "
-                "has local changes: merge or delete this branch",
+                f"{format_tag_move(edit)}. The daemon cannot propose the change, because branch {snapshot.branch} has "
+                "local changes. Next step: merge or delete this branch",
                 edit.pin.location,
             )
             for edit in edits
         )
     offered = (
         PlanningCodes.REVISION_PROPOSED.finding(
-            f"{format_tag_move(edit)}; the change is proposed on branch {snapshot.branch}{_format_end(edit.pin)}",
+            f"{format_tag_move(edit)}. The change is proposed on branch {snapshot.branch}{_format_end(edit.pin)}",
             edit.pin.location,
         )
         for edit in edits
     )
     declined = (
         PlanningCodes.REVISION_DECLINED.finding(
-            f"{format_tag_move(RevisionEdit(pin, revisions[pin.id].revision))}; a person rejected this "
-            "revision. A revision is proposed again when the tag moves",
+            f"{format_tag_move(RevisionEdit(pin, revisions[pin.id].revision))}. A person rejected this change. The "
+            "daemon proposes a change again when the tag moves or the range selects another version",
             pin.location,
         )
         for pin in pins
@@ -342,7 +343,7 @@ def _format_end(pin: RevisionPin) -> str:
     """Return the next step if the merge of a proposal replaces a version range by one version. Else return ""."""
     if not pin.is_replaced_range:
         return ""
-    return f' (next step: set tagPolicy.range: "{pin.range}" to get later versions of the range after the merge)'
+    return f'. Next step: to get later versions of the range after the merge, set `tagPolicy.range: "{pin.range}"`'
 
 
 def serialize_proposal_state(state: ProposalState) -> dict[str, bytes]:

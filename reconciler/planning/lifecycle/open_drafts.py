@@ -353,8 +353,9 @@ def _list_status_errors(package: DraftedPackage, status: Mapping[str, Any] | Non
         yield BlockingReason("StatusUnreadable", message)
     for condition in _read_conditions(status):
         if condition.type == "Rendered" and condition.status != "True":
-            reason = f": {condition.message}" if condition.message else ""
-            yield BlockingReason("RenderFailed", f"{package.package}: Rendered is {condition.status}{reason}")
+            reason = f"; {condition.message}" if condition.message else ""
+            text = f"{package.package}: the condition Rendered is {condition.status}{reason}"
+            yield BlockingReason("RenderFailed", text)
 
 
 def list_blocking_errors(record: PackageRecord) -> Iterator[BlockingReason]:
@@ -372,11 +373,13 @@ def _list_unmet_gates(
     for gate in dict.fromkeys(gates):
         condition = by_type.get(gate)
         if condition is None:
-            yield BlockingReason("GateNotMet", f"{package}: {gate} is not reported; {_get_next_step(gate)}")
+            text = f"{package}: the readiness gate {gate} has no condition. Next step: {_get_next_step(gate)}"
+            yield BlockingReason("GateNotMet", text)
         elif condition.status != "True":
             reason = f" ({condition.reason})" if condition.reason else ""
-            message = f": {condition.message}" if condition.message else ""
-            text = f"{package}: {gate} is {condition.status}{reason}{message}; {_get_next_step(gate)}"
+            message = f"; {condition.message}" if condition.message else ""
+            state = f"{condition.status}{reason}{message}"
+            text = f"{package}: the readiness gate {gate} is {state}. Next step: {_get_next_step(gate)}"
             yield BlockingReason("GateNotMet", text)
 
 

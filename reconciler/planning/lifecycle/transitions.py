@@ -237,11 +237,11 @@ def decide_approval(
         The content to publish, or the reason why a person must decide.
     """
     if is_rejected:
-        return BlockingReason("Rejected", f"the current content of {draft.branch} was rejected")
+        return BlockingReason("Rejected", f"a person rejected the current content of {draft.branch}")
     if has_approved_request or draft.proposed_head is not None:
         message = (
-            f"{draft.branch} was proposed, or its pull request was approved, so that only a person can approve the"
-            " draft"
+            f"a person must approve the draft on branch {draft.branch}, because a person proposed it or approved its"
+            " pull request"
         )
         return BlockingReason("Proposed", message)
     if reason := _find_approval_obstacle(draft, package, policy):
@@ -261,10 +261,11 @@ def _find_approval_obstacle(draft: OpenDraft, package: DraftedPackage, policy: A
     if policy.name == "initial" and package.published_tree is not None:
         return BlockingReason(
             "PublishedBefore",
-            f"{package.package}: {APPROVAL_POLICY_ANNOTATION} is initial, and the package is already published",
+            f"{package.package}: a person must approve this draft. {APPROVAL_POLICY_ANNOTATION} is initial, so that"
+            " only the first draft of the package is approved automatically",
         )
     if draft.is_edited or package.is_edited:
-        return BlockingReason("Edited", f"{draft.branch} contains local changes")
+        return BlockingReason("Edited", f"{draft.branch} contains local changes, so a person must approve the draft")
     if conflicts := draft.list_unaccepted_conflicts((package.package,)):
         return conflicts[0]
     return package.unmet_gates[0] if package.unmet_gates else None

@@ -172,8 +172,9 @@ def _block_unknown_texts(result: OverriddenPackage, files: FileTree, closed: Ite
 
 def _create_unknown_text_finding(rule: RuleId) -> Finding:
     message = (
-        f"the previous content of the rule {rule} is unknown, because the recorded state is missing; the package is not"
-        " changed until the rollout of the rule reaches this cluster, or the rule has no rollout any more"
+        f"the rollout of the rule {rule} has not reached this cluster yet. The earlier version of the rule is unknown,"
+        " because the recorded state is missing. The package stays unchanged until the rollout reaches this cluster, or"
+        " until you delete the rollout of the rule"
     )
     return PolicyCodes.RULE_TEXT_UNKNOWN.finding(message, SourceLocation())
 
@@ -186,5 +187,5 @@ def build_overridden_condition(result: OverriddenPackage) -> tuple[Condition, ..
     policies = dict.fromkeys(step.source_name for resource in result.resources for step in resource.steps)
     if not policies:
         return ()
-    message = f"resources were changed by these override policies: {', '.join(sorted(policies))}"
+    message = f"these override policies changed resources: {', '.join(sorted(policies))}"
     return (Condition(OVERRIDDEN, "True", result.condition_reason, message),)

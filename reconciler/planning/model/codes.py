@@ -23,7 +23,8 @@ class PlanningCodes(CodeTable):
 
     API_DEPRECATED = warning("A resource has an API version that Kubernetes has deprecated, or will remove.", CLUSTER)
     API_NOT_SERVED = error(
-        "A resource has an API version that its cluster, or the definition of its kind, does not serve.", CLUSTER
+        "A resource has an API version that the cluster or the CustomResourceDefinition of the kind does not serve.",
+        CLUSTER,
     )
     APPROVAL_AHEAD = info(
         "A draft will be published without a review, because an annotation of its owner requests it.", PACKAGE
@@ -43,21 +44,21 @@ class PlanningCodes(CodeTable):
         "The history of the config branch was replaced since the last pass. No package is removed.", CONFIG
     )
     DESTINATION_MISSING = error(
-        "The branch of a known target was deleted, or its Repository has a new URL, branch or directory.", TARGET
+        "A target branch was deleted, or the Repository of a target has a new URL, branch or directory.", TARGET
     )
     DIRECTORY_NOT_OWNED = error("A directory without an owner occupies the path of a generated package.", PACKAGE)
     DOWNSTREAM_CONFLICT = error("Two requested packages are nested, or two owners request the same package.", PACKAGE)
     DOWNSTREAM_EXISTS = error("A package without an owner already exists at the path of a requested package.", PACKAGE)
     DRAFT_EDITED = error(
-        "The draft cannot be updated, because the target branch and local changes on the draft branch concern the same "
-        "files outside of the drafted packages.",
+        "The draft cannot be updated. The target branch and local changes on the draft branch changed the same files "
+        "outside of the drafted packages.",
         PACKAGE,
     )
     FIELD_NOT_IN_SCHEMA = warning(
         "A resource has a field that its schema does not define. The cluster drops or rejects the field.", CLUSTER
     )
     FILE_INCONCLUSIVE = error(
-        "A config file that defined objects exists, but is no longer read or no longer valid. No package is removed.",
+        "A config file defined objects in an earlier pass, but is excluded or not valid now. No package is removed.",
         FILE,
     )
     FUNCTION_INTERRUPTED = error(
@@ -77,8 +78,7 @@ class PlanningCodes(CodeTable):
         "A local file, folder, symbolic link or submodule on a branch occupies a path of the package.", PACKAGE
     )
     MERGE_BASE_MISSING = error(
-        "The reconciler did not render a package, and the upstreamLock of this package names a commit that "
-        "no Repository contains.",
+        "The reconciler did not render a package, and its upstreamLock names a commit that no Repository contains.",
         PACKAGE,
     )
     MERGE_CONFLICT = error(
@@ -89,13 +89,13 @@ class PlanningCodes(CodeTable):
         CLUSTER,
     )
     OWNERSHIP_CONFLICT = error("Another object already owns the requested package.", PACKAGE)
-    PACKAGE_TOO_LARGE = error("A package exceeds a size limit for reading packages.", PACKAGE)
+    PACKAGE_TOO_LARGE = error("A package has too many files, or its files are too large.", PACKAGE)
     PATH_REFUSED = error("A package contains a path that is not allowed on a branch.", PACKAGE)
     PROPOSAL_EDITED = warning(
-        "New revisions cannot be proposed, because the config proposal has local changes.", CONFIG
+        "New revisions cannot be proposed, because the branch of the config proposal has local changes.", CONFIG
     )
     PROPOSAL_NOT_POSSIBLE = warning(
-        "The config is a plain folder, so that the daemon cannot propose revisions. A person must write the revisions.",
+        "The config is a plain folder, so the daemon cannot propose revisions. A person must set the revisions.",
         CONFIG,
     )
     REMOVAL_DECLINED = info(
@@ -113,7 +113,8 @@ class PlanningCodes(CodeTable):
         PACKAGE,
     )
     REPOSITORY_RESET = error(
-        "Branch and state of a known target are missing. Nothing is pushed until an annotation confirms the reset.",
+        "The target branch and the state of a target are missing. Nothing is pushed until an annotation confirms the"
+        " reset.",
         TARGET,
     )
     RESOURCE_INVALID = error("A resource does not match the schema of its kind.", CLUSTER)
@@ -121,11 +122,13 @@ class PlanningCodes(CodeTable):
         "A person rejected a proposed revision. The revision is proposed again when its tag moves.", CONFIG
     )
     REVISION_PROPOSED = info(
-        "A tag or version range selects a different revision. The config proposal contains this revision.", CONFIG
+        "A tag or version range selects a revision that the config does not contain. The config proposal sets this"
+        " revision.",
+        CONFIG,
     )
     SCHEMA_MISSING = info("Resources were not validated, because no schema of their kind is known.", CLUSTER)
     UPSTREAM_LOCK_MISSING = warning(
-        "A package was adopted without an upstreamLock. Mutations are applied, but the package is not updated.", PACKAGE
+        "A package was adopted without an upstreamLock. Mutations are applied, but upstream changes are not.", PACKAGE
     )
 
 

@@ -324,6 +324,20 @@ def find_reconciled_owners(outcomes: Iterable[PackageOutcome]) -> frozenset[Obje
     return frozenset(outcome.variant.owner.key for outcome in outcomes if not isinstance(outcome, Blocked))
 
 
+def format_rival_message(variant: Variant, rival: Variant) -> str:
+    """Return the message about a package that cannot be written, because another owner requests its path.
+
+    Args:
+        rival: The package variant of the other owner, with the same path or a nested path.
+    """
+    is_same = rival.target == variant.target
+    requested = "the same package" if is_same else f"package {rival.target}, and packages cannot be nested"
+    return (
+        f"package {variant.target} is not written, because {rival.owner.key} requests {requested}. Next step: change"
+        " the package name in one of the two objects"
+    )
+
+
 # Nephio's annotations for the approval of drafts.
 APPROVAL_POLICY_ANNOTATION = "approval.nephio.org/policy"
 APPROVAL_DELAY_ANNOTATION = "approval.nephio.org/delay"

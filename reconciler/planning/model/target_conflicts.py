@@ -54,7 +54,7 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
         return "has the same name, and the name identifies the cluster"
     is_one_branch = (target.repository_id, target.branch) == (other.repository_id, other.branch)
     if is_one_branch and are_paths_nested(target.directory, other.directory):
-        return f"has an equal or nested directory on branch {target.branch}"
+        return f"has the same directory or a nested directory on branch {target.branch}"
     # Compare draft branches only if both targets use the same branch. Otherwise, their draft branches differ, because
     # every template contains the placeholder for the target branch or for the name of the Repository object. The names
     # differ here, because equal names were reported above.
@@ -64,7 +64,7 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
         if format_draft_branch(template, target, "") == format_draft_branch(template, other, "")
     )
     if is_one_branch and (name := next(names, None)):
-        return f"has the same draft branch, because the template {name} does not contain {{repository}}"
+        return f'has the same draft branch, because the template "{name}" does not contain {{repository}}'
     return ""
 
 
@@ -73,5 +73,8 @@ def _format_full_name(target: Target) -> str:
 
 
 def _create_conflict_finding(target: Target, other: Target, reason: str) -> Finding:
-    message = f"{_format_full_name(target)} cannot be written to: {_format_full_name(other)} {reason}"
+    message = (
+        f"nothing is written to {_format_full_name(target)}, because {_format_full_name(other)} {reason}. Next step:"
+        " change the name, the branch or the directory of one of them"
+    )
     return ControllerCodes.DESTINATION_CONFLICT.finding(message, target.location)

@@ -263,13 +263,15 @@ class _BaseRecovery:
             return self._build_base(render.upstream, contents.store_tree(candidate), tree)
         owner = variant.owner.parent or variant.owner.key
         effect = (
-            "update all files and discard local changes" if candidate.id == tree else "use the files of this render"
+            "update all files and discard local changes"
+            if candidate.id == tree
+            else "use the files of this render as the merge base"
         )
         return UnavailableBase(
-            f"the state of package {variant.target} is lost, and its base cannot be restored from"
-            f" {render.upstream.summary}: {self._explain(render, missing_config)} (next step: remove this cause; or set"
-            f" updateStrategy: force-delete-replace to discard local changes; or annotate {owner} with"
-            f" {ACCEPT_BASE}: {candidate.id} to {effect})"
+            f"the state of package {variant.target} is lost, and its merge base cannot be restored from"
+            f" {render.upstream.summary}. Reason: {self._explain(render, missing_config)}. Next step: remove this"
+            " cause. To discard local changes instead, set `updateStrategy: force-delete-replace`. To"
+            f" {effect}, annotate {owner} with {ACCEPT_BASE}: {candidate.id}"
         )
 
     def _explain(self, render: _BaseRender, missing_config: str) -> str:
@@ -282,10 +284,10 @@ class _BaseRecovery:
         if render.content is None:
             return f"{render.error}; {values}" if is_changed else render.error
         reasons = [
-            f"the engine is {program} now, and was {recorded.engine}"
+            f"the render program is {program} instead of {recorded.engine}"
             for program in render.content.programs.values()
             if recorded.engine and program != recorded.engine
         ]
         reasons += [values] if is_changed else []
-        reason = "; ".join(reasons) or "options of the render have changed"
-        return f"the render has tree {render.content.files.id} and not {recorded.base}: {reason}"
+        reason = " and ".join(reasons) or "options of the render have changed"
+        return f"the render has the tree {render.content.files.id} instead of {recorded.base}, because {reason}"

@@ -112,7 +112,7 @@ def _report_held(variant: Variant, resources: list[PackageResource]) -> Iterator
 def _report_kept(variant: Variant, resources: list[PackageResource]) -> Iterator[Finding]:
     if resources:
         reason = (
-            f"because they have the annotation {_RESOURCE_POLICY}: {_KEEP}; the chart does not change them any more"
+            f"because they have the annotation `{_RESOURCE_POLICY}: {_KEEP}`. The chart does not change them any more"
         )
         yield SourceCodes.RESOURCE_KEPT.finding(_format_message(variant, resources, reason), _locate(variant))
 
@@ -127,7 +127,7 @@ def _format_message(variant: Variant, resources: list[PackageResource], reason: 
     more = ", ..." if len(resources) > _MAX_LISTED else ""
     names = ", ".join(str(resource.key) for resource in resources[:_MAX_LISTED]) + more
     return (
-        f"chart {upstream.package} {upstream.ref} does not contain {names}; these resources stay in package"
-        f" {variant.target}, {reason} (next step: to delete them, annotate {owner.parent or owner.key} with"
-        f' {ACK_DELETIONS}: "{_compute_hash(variant, resources)}")'
+        f"chart {upstream.package} {upstream.ref} does not contain {names}. These resources stay in package"
+        f" {variant.target}, {reason}. Next step: to delete the resources, annotate {owner.parent or owner.key} with"
+        f' {ACK_DELETIONS}: "{_compute_hash(variant, resources)}"'
     )

@@ -296,16 +296,17 @@ def _iterate_nested_path_findings(kinds: Mapping[str, str]) -> Iterator[Finding]
     for path in kinds:
         above = next((folder for folder in list_folders_above(path) if folder in kinds), None)
         if above is not None:
-            message = f"the package must not contain both the {kinds[above]} {above} and {path}, which is below it"
-            yield PlanningCodes.LOCAL_FILE_IN_THE_WAY.finding(
-                f"{message} (next step: rename or delete one of them)", SourceLocation(above)
+            message = (
+                f'the package contains the {kinds[above]} "{above}", and "{path}" below this path. Next step: rename or'
+                " delete one of them"
             )
+            yield PlanningCodes.LOCAL_FILE_IN_THE_WAY.finding(message, SourceLocation(above))
 
 
 def _create_occupied_path_finding(path: str, entry: SpecialEntry) -> Finding:
     message = (
-        f"a file of the package has the same path as the local {entry.kind} {path} (next step: rename or delete"
-        f" the {entry.kind})"
+        f'a file of the package has the same path as the local {entry.kind} "{path}". Next step: rename or delete the'
+        f" {entry.kind}"
     )
     return PlanningCodes.LOCAL_FILE_IN_THE_WAY.finding(message, SourceLocation(path))
 
@@ -481,7 +482,10 @@ def _iterate_blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
     # Ignore conflicts of strategies that replace local changes, because the user requested this replacement.
     for conflict in (entry for entry in source.conflicts if entry.rule not in REPLACING_STRATEGIES):
         location = " ".join(part for part in (conflict.resource, conflict.pointer) if part)
-        message = f"{location} was changed locally and upstream, and the conflictPolicy is block"
+        message = (
+            f"{location} was changed locally and upstream, and the conflictPolicy is block. Next step: undo one of the"
+            " two changes, or set conflictPolicy to upstream or local"
+        )
         yield PlanningCodes.MERGE_CONFLICT.finding(message, SourceLocation(conflict.file, pointer=conflict.pointer))
 
 
@@ -555,7 +559,7 @@ def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, t
 
 def _create_missing_lock_finding(variant: Variant, upstream: UpstreamPackage) -> Finding:
     message = (
-        f"{variant.target} was adopted without an upstreamLock: mutations are applied, but the package is not updated"
+        f"{variant.target} was adopted without an upstreamLock. Mutations are applied, but the package is not updated"
         f" from {upstream.title}"
     )
     return PlanningCodes.UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=str(variant.owner.key)))

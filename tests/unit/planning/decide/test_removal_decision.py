@@ -197,7 +197,7 @@ def test_incomplete_object_list_holds_the_removal_with_a_warning() -> None:
     (held,) = decide_removals(build_snapshot(PUBLISHED), build_claims(completeness=INCOMPLETE_CONFIG), ()).held
 
     assert held.finding.severity is Severity.WARNING
-    assert "the list of objects is incomplete" in held.finding.message
+    assert "makes the list of objects incomplete" in held.finding.message
 
 
 def test_message_contains_the_hash_that_acknowledges() -> None:

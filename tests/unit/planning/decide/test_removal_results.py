@@ -55,7 +55,7 @@ GONE = "PackageVariant/default/gw does not exist any more"
 ORPHAN = replace(PUBLISHED, deletion_policy="orphan")
 TOMBSTONE = PackageRecord(build_owner(), last_workspace=2, last_revision=1)
 STUCK = (
-    "has local changes in files that the target branch changed as well, so that the draft cannot be updated; merge or"
+    "cannot be updated. The target branch changed files that also have local changes on this branch. Next step: merge or"
     " delete this draft"
 )
 
@@ -75,7 +75,8 @@ def decide_one(snapshot: TargetSnapshot, claims: TargetClaims) -> HeldRemoval | 
             "proposed",
             PROPOSED,
             "v1",
-            f"package berlin/gw will be removed, because {GONE}; merge removals/berlin to approve the removal",
+            f"package berlin/gw is no longer requested, because {GONE}. Next step: merge branch removals/berlin to approve"
+            " its removal",
             id="proposed",
         ),
         pytest.param(
@@ -84,7 +85,8 @@ def decide_one(snapshot: TargetSnapshot, claims: TargetClaims) -> HeldRemoval | 
             "proposed",
             PROPOSED,
             None,
-            f"package berlin/gw will be removed, because {GONE}; merge removals/berlin to approve the removal",
+            f"package berlin/gw is no longer requested, because {GONE}. Next step: merge branch removals/berlin to approve"
+            " its removal",
             id="proposed-before",
         ),
         pytest.param(
@@ -93,8 +95,9 @@ def decide_one(snapshot: TargetSnapshot, claims: TargetClaims) -> HeldRemoval | 
             "declined",
             DECLINED,
             None,
-            f"the removal of package berlin/gw was rejected ({GONE}). The removal is proposed again when the package"
-            " changes on the target branch, or after an object requested the package again",
+            f"package berlin/gw is no longer requested, because {GONE}. A person rejected its removal. The removal is"
+            " proposed again when the package changes on the target branch, or after an object has requested the package"
+            " again",
             id="declined",
         ),
         pytest.param(ORPHAN, "v1", "orphaned", TOMBSTONE, None, None, id="orphaned"),
@@ -121,7 +124,7 @@ def test_removal_has_a_reason_a_record_and_a_finding(
 
 
 FROZEN = {"proposed": {"drafts/berlin": build_commit_id("d1")}}
-SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
+SET_GONE = "PackageVariantSet/default/fleet does not create PackageVariant/default/gw any more"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,8 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
             build_claims(),
             "RemovalWaits",
             "warning",
-            f"{GONE}; package berlin/gw is not removed yet, because its draft is proposed",
+            f"package berlin/gw is no longer requested, because {GONE}. It is not removed yet, because its draft is"
+            " proposed. Next step: approve or reject this draft",
             id="proposed-draft",
         ),
         pytest.param(
@@ -140,7 +144,7 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
             build_claims(guards={FLEET: DeletionGuard(reason="too many", existing_count=7)}),
             "DeletionHeld",
             "error",
-            f"package berlin/gw is kept, although {SET_GONE}: too many",
+            f"package berlin/gw is no longer requested, because {SET_GONE}. It is kept, because too many",
             id="limit-of-the-set",
         ),
         pytest.param(
@@ -148,8 +152,8 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
             build_claims(guards={FLEET: DeletionGuard(existing_count=7)}),
             "DeletionHeld",
             "error",
-            f"package berlin/gw is kept, although {SET_GONE}: the deletion limit of PackageVariantSet/default/fleet was"
-            " not checked yet",
+            f"package berlin/gw is no longer requested, because {SET_GONE}. It is kept, because the deletion limit of"
+            " PackageVariantSet/default/fleet was not checked yet",
             id="unchecked-limit",
         ),
         pytest.param(
@@ -157,7 +161,7 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
             build_claims(targets_by_owner={build_owner().key: frozenset({ELSEWHERE})}),
             "RemovalWaits",
             "warning",
-            "package berlin/gw is kept until PackageVariant/default/gw has its package at lisbon/gw",
+            "package berlin/gw is kept until the new package lisbon/gw of PackageVariant/default/gw has no errors",
             id="new-target-without-a-package",
         ),
         pytest.param(
@@ -165,8 +169,8 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
             build_claims(unready_owners=UnreadyOwners(owners_by_target={("berlin", "gw"): build_owner("other").key})),
             "RemovalWaits",
             "warning",
-            f"package berlin/gw is kept, although {GONE}: PackageVariant/default/other is not ready, and may request"
-            " the package",
+            f"package berlin/gw is no longer requested, because {GONE}. It is kept, because PackageVariant/default/other"
+            " is not ready, and may request this package. Next step: correct the errors of PackageVariant/default/other",
             id="unready-owner",
         ),
         pytest.param(
@@ -174,7 +178,9 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
             build_claims(dependents={"gw": build_owner("chained").key}),
             "RemovalWaits",
             "warning",
-            f"package berlin/gw is kept, although {GONE}: the package is the upstream of PackageVariant/default/chained",
+            f"package berlin/gw is no longer requested, because {GONE}. It is kept, because it is the upstream of"
+            " PackageVariant/default/chained. Next step: delete PackageVariant/default/chained, or set a different"
+            " upstream there",
             id="dependent-package",
         ),
         pytest.param(
@@ -182,7 +188,7 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
             build_claims(has_no_owners=True),
             "DeletionHeld",
             "error",
-            "package berlin/gw is kept: the config has no object that requests packages. Next step: check `config.directory`. To"
+            "package berlin/gw is kept, because the config has no object that requests packages. Next step: check `config.directory`. To"
             f' confirm the removal, annotate Repository berlin with reconciler.dev/ack-deletions: "{HASH}"',
             id="config-without-owners",
         ),
@@ -191,8 +197,8 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
             build_claims(completeness=INCOMPLETE_CONFIG),
             "DeletionHeld",
             "warning",
-            "package berlin/gw is kept: it is unknown whether the package is still requested: the list of objects is"
-            " incomplete because of an error in the config",
+            "package berlin/gw is kept, because it is unknown whether an object still requests it. An error in the config"
+            " makes the list of objects incomplete. Next step: correct this error",
             id="incomplete-objects",
         ),
     ],
@@ -213,8 +219,8 @@ def test_held_removal_has_a_reason(
 @pytest.mark.parametrize(
     ("sources", "reason"),
     [
-        pytest.param({}, "the recorded state does not contain the file of the owner, so that a person must confirm the"
-                         " deletion; 1 of 1 published packages", id="unknown-file"),
+        pytest.param({}, "the recorded state does not contain the config file of the owner, so it is unknown whether a"
+                         " person deleted the owner. 1 of 1 published packages", id="unknown-file"),
         pytest.param({"a.yaml": ("x",)}, "1 of 1 published packages", id="known-file"),
     ],
 )  # fmt: skip
@@ -226,7 +232,8 @@ def test_limit_of_the_target_has_a_reason(sources: dict[str, tuple[str, ...]], r
     assert isinstance(held, HeldRemoval)
     assert (held.package, held.record) == ("p0", snapshot.state.packages["p0"])
     assert held.finding.message.startswith(
-        f"package berlin/p0 is kept, although PackageVariant/default/p0 does not exist any more: {reason} of Repository"
+        "package berlin/p0 is no longer requested, because PackageVariant/default/p0 does not exist any more. It is kept,"
+        f" because {reason} of Repository"
     )
 
 
@@ -251,7 +258,9 @@ def test_new_target_beside_the_old_package_must_exist_first() -> None:
     held = decide_one(build_snapshot(PUBLISHED), build_claims(targets_by_owner={build_owner().key: beside}))
 
     assert isinstance(held, HeldRemoval)
-    assert held.finding.message.endswith("until PackageVariant/default/gw has its package at berlin/other")
+    assert held.finding.message.endswith(
+        "until the new package berlin/other of PackageVariant/default/gw has no errors"
+    )
 
 
 class _WithoutStatusFiles(FakeRepository):
@@ -296,7 +305,8 @@ def test_removal_waits_for_a_draft_with_conflicting_local_changes() -> None:
 
     assert isinstance(held, HeldRemoval)
     assert held.finding.message == (
-        f"{GONE}; package berlin/gw is not removed yet, because its draft has local changes that an update would revert"
+        f"package berlin/gw is no longer requested, because {GONE}. It is not removed yet, because its draft has local"
+        " changes that an update would revert. Next step: merge or delete this draft"
     )
 
 
@@ -306,12 +316,12 @@ def test_removal_waits_for_a_draft_with_conflicting_local_changes() -> None:
         pytest.param(
             "proposed",
             "package berlin/gw is requested again, but its removal is proposed on branch removals/berlin. Next step:"
-            " reject that draft. If the draft is merged, the package is removed and then drafted again",
+            " reject this draft. If you merge the draft, the package is removed and then drafted again",
             id="proposed",
         ),
         pytest.param(
             "conflict",
-            f"package berlin/gw is requested again, but its removal draft removals/berlin {STUCK}",
+            f"package berlin/gw is requested again, but its removal draft on branch removals/berlin {STUCK}",
             id="conflicting-local-changes",
         ),
     ],
@@ -457,7 +467,7 @@ def test_removal_branch_below_another_branch_cannot_be_created(branch: str, obst
     message = outcome.finding.message if outcome.finding else ""
     if obstacle:
         assert message == (
-            f"package berlin/gw cannot be removed yet ({GONE}): Git cannot create the branch {branch} while the branch"
+            f"package berlin/gw is no longer requested, because {GONE}. It cannot be removed yet, because Git cannot create the branch {branch} while the branch"
             f" {obstacle} exists"
         )
     else:
@@ -469,9 +479,15 @@ def test_removal_branch_below_another_branch_cannot_be_created(branch: str, obst
     ("reason", "message"),
     [
         pytest.param(
-            "proposed", f"package berlin/next cannot be removed yet ({{}}): {BRANCH} is proposed", id="proposed"
+            "proposed",
+            f"package berlin/next is no longer requested, because {{}}. It cannot be removed yet, because branch {BRANCH} is proposed. Next step: approve or reject this draft",
+            id="proposed",
         ),
-        pytest.param("conflict", f"package berlin/next cannot be removed yet ({{}}): {BRANCH} {STUCK}", id="conflict"),
+        pytest.param(
+            "conflict",
+            f"package berlin/next is no longer requested, because {{}}. It cannot be removed yet, because branch {BRANCH} {STUCK}",
+            id="conflict",
+        ),
     ],
 )
 def test_locked_removal_draft_receives_no_package(reason: str, message: str) -> None:

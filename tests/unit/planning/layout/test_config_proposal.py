@@ -232,19 +232,23 @@ def test_findings_of_a_proposal(revision_pin: RevisionPin, around: ConfigBranchS
 @pytest.mark.parametrize(
     ("revision_pin", "message"),
     [
-        pytest.param(build_pin(), "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; ", id="moved"),
+        pytest.param(
+            build_pin(), 'tag "stable" of catalog/gateway selects v2, but spec.upstream.revision is v1. ', id="moved"
+        ),
         pytest.param(
             build_pin("v3", is_downgrade=True),
-            "tag stable of catalog/gateway names v2, which is older; spec.upstream.revision is v3; ",
+            'tag "stable" of catalog/gateway selects the older v2, but spec.upstream.revision is v3. ',
             id="moved-back",
         ),
         pytest.param(
             build_pin(None),
-            "tag stable of catalog/gateway names v2, and spec.upstream.revision is missing; ",
+            'tag "stable" of catalog/gateway selects v2, but spec.upstream.revision is missing. ',
             id="missing",
         ),
         pytest.param(
-            build_pin(1, 2), "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; ", id="numbers"
+            build_pin(1, 2),
+            'tag "stable" of catalog/gateway selects v2, but spec.upstream.revision is v1. ',
+            id="numbers",
         ),
     ],
 )
@@ -252,7 +256,7 @@ def test_message_of_a_moved_tag(revision_pin: RevisionPin, message: str) -> None
     content = TEXT if revision_pin.written_revision else TEXT.replace(b"revision: v1, ", b"")
     (finding,) = plan_proposal([revision_pin], build_snapshot(content=content)).findings
 
-    assert finding.message == message + f"the change is proposed on branch {BRANCH}"
+    assert finding.message == message + f"The change is proposed on branch {BRANCH}"
 
 
 def test_plain_folder_has_only_a_finding() -> None:
@@ -271,8 +275,10 @@ def test_plain_folder_requires_the_quoted_version() -> None:
     proposal = plan_manual_proposal([pin], build_snapshot(content=text).files, parse_yaml)
 
     (finding,) = proposal.findings
-    assert finding.message.startswith("version range ~1.0 of charts/web selects 1.10; spec.upstream.version is ~1.0. ")
-    assert finding.message.endswith('Next step: write version: "1.10"')
+    assert finding.message.startswith(
+        'version range "~1.0" of charts/web selects 1.10, but spec.upstream.version is ~1.0. '
+    )
+    assert finding.message.endswith('Next step: set `version: "1.10"`')
     assert proposal.files_after["gw.yaml"].data == text.replace(b"~1.0", b'"1.10"')
 
 
