@@ -275,7 +275,7 @@ class _RenderRun:
         """Return a finding for each SOPS document that functions did not receive, and for each changed SealedSecret."""
         withheld = (
             SourceCodes.SOPS_WITHHELD.finding(
-                "functions do not receive this SOPS document, because a change would break its MAC:"
+                "a change would break the MAC of this SOPS document, so these functions do not receive it:"
                 f" {', '.join(dict.fromkeys(functions))}",
                 locate_document(self._package.resources[number]),
             )

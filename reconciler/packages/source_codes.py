@@ -20,10 +20,11 @@ class SourceCodes(CodeTable):
     CHART_ENTRY_INVALID = info("An entry in the index of a chart repository is invalid, and is ignored.")
     CHART_KUBE_VERSION = error("A chart does not support the Kubernetes version of the cluster.", PACKAGE)
     CHART_NOT_INSTALLABLE = error("A library chart cannot be rendered.", PACKAGE)
-    CHART_NOT_LOCKED = error("The version of a chart that a chart or an overlay requires is not exact.", PACKAGE)
+    CHART_NOT_LOCKED = error("A chart or an overlay requires another chart without an exact version.", PACKAGE)
     CHART_RENDER_FAILED = error("The program helm could not render a chart.", PACKAGE)
     CRD_IN_TWO_PACKAGES = warning(
-        "Two packages of a cluster contain the same CustomResourceDefinition, and at least one of them is a chart.",
+        "Two packages of a cluster contain the same CustomResourceDefinition, and at least one of these packages is"
+        " rendered from a chart.",
         PACKAGE,
         "CRDInTwoPackages",
     )

@@ -159,16 +159,20 @@ def _create_resource_finding(
     places = f"in {resource.file} of source {source} and in {other.file} of source {other_source}"
     location = SourceLocation(other.file, other.document.line, str(other.key))
     if last_wins:
-        message = f"{other.key} is {places}: the resource of source {other_source} is used"
+        message = f"{other.key} is {places}. The resource of source {other_source} is used"
         return downgrade_to_warning(SourceCodes.RESOURCE_REPEATED.finding(message, location))
     message = (
-        f"{other.key} is {places}: remove it from one of them, or set onRepeatedResource: lastWins, so that the "
-        f"resource of source {other_source} is used"
+        f"{other.key} is {places}. Next step: remove it from one of them. To use the resource of source "
+        f"{other_source}, set `onRepeatedResource: lastWins`"
     )
     return SourceCodes.RESOURCE_REPEATED.finding(message, location)
 
 
 def _create_file_finding(path: str, source: str, other_source: str) -> Finding:
-    hint = "only one source can have a Kptfile" if path == KPTFILE else "set the field directory of one of them"
-    message = f"the sources {source} and {other_source} both contain the file {path}: {hint}"
+    hint = (
+        "remove one of the two files, because only one source can have a Kptfile"
+        if path == KPTFILE
+        else "set the field directory of one of the two sources"
+    )
+    message = f'the sources {source} and {other_source} both contain the file "{path}". Next step: {hint}'
     return SourceCodes.FILE_REPEATED.finding(message, SourceLocation(path))

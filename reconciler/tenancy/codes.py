@@ -25,6 +25,6 @@ class TenancyCodes(CodeTable):
         CONFIG,
     )
     TENANT_LIMIT_EXCEEDED = error(
-        "A tenant requests more packages than its limit. The packages that exist stay, and no new package is created.",
+        "A tenant requests more packages than its limit allows. Existing packages stay, and no new package is created.",
         PACKAGE,
     )

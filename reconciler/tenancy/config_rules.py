@@ -92,16 +92,16 @@ def _find_rivals(catalog: Catalog) -> Iterator[tuple[ConfigObject, ConfigObject]
 
 def _create_rival_finding(value: ConfigObject, first: ConfigObject) -> Finding:
     message = (
-        f"{value.key} has no effect: the platform team defines the same object at {first.file}:{first.line}; use"
-        " another name"
+        f"{value.key} has no effect, because the platform team defines the same object at {first.file}:{first.line}."
+        " Next step: use another name"
     )
     return CatalogCodes.CLAIM_CONFLICT.finding(message, value.location)
 
 
 def _create_misplaced_finding(definition: ConfigObject, options: TenancyOptions) -> Finding:
     message = (
-        f"{definition.key} has no effect: Tenants must be in the folder {options.directory}/ (setting"
-        " `tenancy.directory`)"
+        f"{definition.key} has no effect, because Tenants must be in the folder {options.directory}/ (setting"
+        " `tenancy.directory`). Next step: move the object to this folder"
     )
     return TenancyCodes.TENANT_INVALID.finding(message, definition.location)
 
@@ -127,8 +127,8 @@ def _find_overlaps(paths: Iterable[str], tenants: Tenants) -> dict[str, Finding]
         if len(matching) > 1:
             names = " and ".join(tenant.name for tenant in matching)
             message = (
-                f"the file {path} is in the folders of the Tenants {names}, so that its objects have no effect: change"
-                " `spec.directories` of one of them"
+                f"the file {path} is in the folders of the Tenants {names}, so its objects have no effect. Next step:"
+                " change `spec.directories` of one of these Tenants"
             )
             overlaps[path] = TenancyCodes.TENANT_INVALID.finding(message, matching[1].location)
     return overlaps
@@ -166,8 +166,8 @@ class _ConfigRules:
         if kind in PLATFORM_KINDS:
             return ""
         return (
-            f"{definition.key} has no effect: its file is in no folder of a Tenant, and the setting `tenancy.default`"
-            " is deny or a Tenant is invalid"
+            f"{definition.key} has no effect, because its file is in no folder of a valid Tenant. Next step: move the"
+            " file to such a folder, correct the invalid Tenants, or change the setting `tenancy.default`"
         )
 
 
@@ -179,5 +179,5 @@ def format_violation(tenant: Tenant, subject: str, noun: str, value: str, field:
         field: The field of `spec.allow` that contains the allowed values.
     """
     listed = ", ".join(map(str, allowed)) or "none"
-    rule = f"{tenant.location.file}:{tenant.location.line}: spec.allow.{field}"
-    return f"{subject}: tenant {tenant.name} may not use {noun} {value}; allowed: {listed} ({rule})"
+    rule = f"spec.allow.{field} at {tenant.location.file}:{tenant.location.line}"
+    return f"{subject}: tenant {tenant.name} may not use {noun} {value}. Allowed values are {listed} ({rule})"

@@ -158,8 +158,8 @@ class PackageRules:
 
     def _stall_shared(self, names: frozenset[str], variant: Variant) -> StalledVariant:
         message = (
-            f"{variant.target} contains resources of the tenants {' and '.join(sorted(names))}: use another namespace"
-            " for each tenant"
+            f"{variant.target} contains resources of the tenants {' and '.join(sorted(names))}. Next step: use another"
+            " namespace for each tenant"
         )
         return self._stall(variant, TenancyCodes.TENANT_FORBIDDEN, message)
 
@@ -210,8 +210,8 @@ class PackageRules:
         ordered = sorted(variants, key=lambda variant: (variant.target not in self.existing, variant.target))
         excess = frozenset(variant.target for variant in ordered[limit:])
         message = (
-            f"tenant {tenant.name} requests {len(variants)} packages, and its limit is {limit}"
-            f" ({tenant.location.file}:{tenant.location.line}: spec.limits.packages)"
+            f"the package limit of tenant {tenant.name} is {limit}, but the number of requested packages is"
+            f" {len(variants)} (spec.limits.packages at {tenant.location.file}:{tenant.location.line})"
         )
         return (
             [variant for variant in variants if variant.target not in excess],
@@ -233,8 +233,8 @@ class PackageRules:
         names = sorted(set(targets))
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         message = (
-            f"{owner}: the selector also matches {len(names)} targets that tenant {tenant.name} may not deploy to, and"
-            f" skips them: {', '.join(names[:_MAX_LISTED])}{more}"
+            f"{owner}: the selector also matches targets that tenant {tenant.name} may not deploy to. These targets are"
+            f" skipped: {', '.join(names[:_MAX_LISTED])}{more}"
         )
         return TenancyCodes.TARGETS_NOT_ALLOWED.finding(message, self._locate(owner))
 

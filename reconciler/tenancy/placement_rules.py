@@ -86,5 +86,5 @@ def _format_owners(owners: frozenset[str]) -> str:
 
 def _create_finding(resource: ConfigObject, owner: str) -> Finding:
     package = build_package_path(get_package_namespace(resource.key))
-    message = f"{resource.key} is not placed, because the package {package} {owner}: use another namespace"
+    message = f"{resource.key} is not placed, because the package {package} {owner}. Next step: use another namespace"
     return CatalogCodes.CLAIM_CONFLICT.finding(message, resource.location)

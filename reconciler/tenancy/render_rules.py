@@ -108,8 +108,10 @@ def _get_text(value: object) -> str | None:
 
 
 def _format_unknown_content(tenant: Tenant, path: str, reason: str) -> str:
-    rule = f"{tenant.location.file}:{tenant.location.line}: spec.allow"
-    return f"{path}: tenant {tenant.name} may not deploy this file, because {reason}; delete the file ({rule})"
+    rule = f"spec.allow at {tenant.location.file}:{tenant.location.line}"
+    return (
+        f"{path}: tenant {tenant.name} may not deploy this file, because {reason}. Next step: delete the file ({rule})"
+    )
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ def test_secret_of_a_generator_is_refused_unless_it_is_allowed(world: World) -> 
 
     assert result.outcomes["berlin/web"] == "PlaintextSecret"
     (finding,) = (finding for finding in result.findings if finding.code == "PlaintextSecret")
-    assert "Secret/db /data/password" in finding.message
+    assert "Secret/db in built resources contains a plaintext secret at /data/password" in finding.message
     assert "hunter22" not in str(result.findings)
     annotations = "annotations: {reconciler.dev/allow-plaintext-secrets: Secret/db}"
     world.write({"web.yaml": request(f"kustomize: {{path: .}}\n{annotations}")})

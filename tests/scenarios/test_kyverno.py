@@ -46,7 +46,7 @@ def world(tmp_path: Path, server: ArtifactServer) -> World:
 def add_repositories(world: World) -> None:
     """Add the Repositories that the findings about missing dependencies contain."""
     messages = list_messages(world, "DependencyRepositoryMissing")
-    manifests = [message.partition("add the Repository ")[2] for message in messages]
+    manifests = [message.partition("add this Repository to the config: ")[2] for message in messages]
     world.write({f"charts-{number}.yaml": f"{text}\n" for number, text in enumerate(manifests)})
 
 
@@ -55,8 +55,11 @@ def test_each_missing_repository_is_a_finding_with_its_manifest(world: World, se
 
     assert len(messages) == len(DEPENDENCIES)
     for message, (name, (version, url)) in zip(messages, DEPENDENCIES.items(), strict=True):
-        assert f"chart kyverno 3.9.1 requires the chart {name} {version}, which is not in its folder charts" in message
-        manifest = parse_yaml(message.partition("add the Repository ")[2]).documents[0].data
+        assert (
+            f"chart kyverno 3.9.1 requires the chart {name} {version}, but its folder `charts` does not contain"
+            in message
+        )
+        manifest = parse_yaml(message.partition("add this Repository to the config: ")[2]).documents[0].data
         assert (manifest["kind"], manifest["spec"]) == ("Repository", {"type": "helm", "helm": {"url": url}})
     assert server.paths == []
 

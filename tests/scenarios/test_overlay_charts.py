@@ -138,7 +138,8 @@ def test_missing_repository_is_named_until_it_is_added(tmp_path: Path, server: A
     (finding,) = (finding for finding in world.sync().findings if finding.code == "DependencyRepositoryMissing")
 
     assert (
-        "prod/kustomization.yaml:3: helmCharts[0] requires the chart web 1.0.0, which is not in the" in finding.message
+        "prod/kustomization.yaml:3: helmCharts[0] requires the chart web 1.0.0, but the upstream package"
+        in finding.message
     )
     assert (
         f'kind: Repository, metadata: {{name: web-charts}}, spec: {{type: helm, helm: {{url: "{server.url}/charts"'
@@ -220,7 +221,7 @@ def test_output_that_changes_with_each_build_is_refused(
 
     (finding,) = (finding for finding in world.sync().findings if finding.code == "NondeterministicChart")
 
-    assert f"/data/key depends on {place}; set values that avoid it" in finding.message
+    assert f"/data/key depends on {place}, and can change with each render. Next step: set values" in finding.message
     assert "onNondeterminism" not in finding.message
 
 

@@ -112,7 +112,7 @@ def test_plaintext_secret_is_refused_unless_an_annotation_allows_it(world: World
 
     assert result.outcomes["berlin/shop"] == "PlaintextSecret"
     [finding] = [finding for finding in result.findings if finding.code == "PlaintextSecret"]
-    assert "Secret/shop/db /stringData" in finding.message
+    assert "Secret/shop/db in the upstream contains a plaintext secret at /stringData" in finding.message
     assert "hunter2" not in finding.message
 
     annotation = "metadata:\n  annotations: {reconciler.dev/allow-plaintext-secrets: Secret/db}\n"

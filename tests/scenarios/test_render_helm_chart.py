@@ -144,8 +144,8 @@ def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> N
         ),
         pytest.param(
             "web, version: 1.0.0}", "db, registry: a.example/charts, version: 1.0.0}",
-            "helmCharts[0].chartArgs requires the chart db 1.0.0, which is not in the package, and no Repository has the "
-            "URL oci://a.example/charts: add the Repository {apiVersion: config.porch.kpt.dev/v1alpha1, kind: Repository",
+            "helmCharts[0].chartArgs requires the chart db 1.0.0, but the package does not contain it, and no Repository has the "
+            "URL oci://a.example/charts. Next step: add this Repository to the config: {apiVersion: config.porch.kpt.dev/v1alpha1, kind: Repository",
             id="no-repository",
         ),
         pytest.param("chartHome: charts", "configHome: x", "helmGlobals.configHome", id="configHome"),

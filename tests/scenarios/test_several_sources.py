@@ -207,7 +207,7 @@ def test_renamed_release_of_a_source_is_reported(fleet: Fleet) -> None:
         ),
         pytest.param(
             (EXTRAS, EXTRAS.replace("name: extras", "name: more")), "", "FileRepeated",
-            "the sources extras and more both contain the file alerts/alert.yaml", id="same-file",
+            "the sources extras and more both contain the file", id="same-file",
         ),
         pytest.param(
             tuple(EXTRAS.replace("name: extras", f"name: extras-{number}") for number in range(9)), "",

@@ -75,7 +75,7 @@ def test_request_without_the_right_is_refused(world: World, rights: dict[str, st
 
     (message,) = list_messages(result)
     assert value in message
-    assert f"tenants/payments.yaml:1: spec.allow.{field}" in message
+    assert f"spec.allow.{field} at tenants/payments.yaml:1" in message
     assert result.outcomes.get("berlin/payments/api") != "draft"
 
 
@@ -203,7 +203,7 @@ def test_one_forbidden_source_blocks_the_package(world: World, revision: str) ->
 
     (message,) = list_messages(result)
     assert "private" in message
-    assert "tenants/payments.yaml:1: spec.allow.upstreams" in message
+    assert "spec.allow.upstreams at tenants/payments.yaml:1" in message
     assert "UpstreamNotFound" not in result.codes
     assert not world.paths(world.fleet, "drafts/berlin", "payments")
     world.write({"tenants/payments.yaml": tenant(upstreams="['**/catalog', '**/private']")})

@@ -40,7 +40,7 @@ def build_config_maps(lines: Mapping[str, str], **files: str) -> FileTree:
     )
 
 
-STEP = "; set values that avoid it, or onNondeterminism: fixed"
+STEP = ", and can change with each render. Next step: set values that avoid these calls, or `onNondeterminism: fixed`"
 FIELD = "ConfigMap/a /data/key depends on"
 CHANGING_LINES = {
     "now": "{{ now | quote }}",
@@ -160,7 +160,7 @@ def test_place_of_the_call(tmp_path: Path, line: str, place: str) -> None:
 
     (error,) = list_errors(render(tmp_path, chart, values='{"text":"{{ randAlphaNum 5 }}"}'))
 
-    assert error.startswith(f"{FIELD} {place}; set values")
+    assert error.startswith(f"{FIELD} {place}, and can change with each render. Next step: set values")
 
 
 @pytest.mark.slow
@@ -211,12 +211,16 @@ def test_secrets_have_no_fixed_values(tmp_path: Path) -> None:
         "ConfigMap/password /data/key depends on htpasswd (templates/password.yaml:6)",
         "Secret/s /data/password depends on randAlphaNum (templates/secret.yaml:4)",
     ]
-    step = "set values that avoid it, for example an existing Secret"
-    reason = "a fixed value of a Secret, key or certificate is not secret"
+    step = "Next step: set values that avoid these calls, for example the name of an existing Secret"
+    reason = (
+        "`onNondeterminism: fixed` does not apply to this field, because a fixed value of a Secret, key or certificate is"
+        " not secret"
+    )
+    fields = [f"{field}, and can change with each render. " for field in fields]
 
-    assert list_errors(render(tmp_path, chart)) == [f"{field}; {step}" for field in fields]
+    assert list_errors(render(tmp_path, chart)) == [f"{field}{step}" for field in fields]
     assert list_errors(render(tmp_path, chart, on_nondeterminism="fixed")) == [
-        f"{field}; {reason}: {step}" for field in fields
+        f"{field}{reason}. {step}" for field in fields
     ]
 
 
@@ -252,8 +256,9 @@ def test_chart_that_needs_the_result_of_a_function(tmp_path: Path) -> None:
     assert render(tmp_path, chart).findings[0].code == "ChartRenderFailed"
     (error,) = list_errors(render(tmp_path, passing))
     assert error == (
-        "the chart cannot be checked, because it fails without the results of randNumeric (templates/a.yaml:6):"
-        " execution error at (templates/a.yaml:6:51): too long; set values that avoid the calls"
+        "the reconciler cannot check whether all renders have the same output, because the chart fails without the results"
+        " of randNumeric (templates/a.yaml:6). Next step: set values that avoid these calls. The error was: execution"
+        " error at (templates/a.yaml:6:51): too long"
     )
 
 
@@ -263,7 +268,7 @@ def test_lookup_is_reported(tmp_path: Path) -> None:
     assert [(finding.code, finding.message) for finding in source.findings] == [
         (
             "LookupReturnsNothing",
-            "chart web 1.2.3: lookup (templates/a.yaml:6) returns nothing, because no cluster is read during a render",
+            "chart web 1.2.3: lookup (templates/a.yaml:6) returns nothing, because no cluster is read during a render. Next step: if the chart needs a result, set it as a value",
         )
     ]
 
@@ -275,7 +280,7 @@ def test_left_out_hooks_do_not_count(tmp_path: Path) -> None:
     accepted, refused = render(tmp_path, chart), render(tmp_path, chart, skip_tests=False)
 
     assert [finding.message for finding in accepted.findings] == [
-        "chart podinfo 6.1.3: Pod (templates/tests/jwt.yaml) is left out: hook test-success"
+        "chart podinfo 6.1.3: Pod in templates/tests/jwt.yaml is not part of the package, because of its hook test-success"
     ]
     assert len(accepted.files) == 3
     assert [finding.message for finding in refused.findings] == [

@@ -43,7 +43,7 @@ class RequiredChart:
     repository: str
     folder: str
     requester: str
-    place: str = "its folder charts"
+    place: str = "its folder `charts`"
 
     def is_in(self, files: FileTree) -> bool:
         """Return whether the files of the source contain the chart."""
@@ -51,13 +51,16 @@ class RequiredChart:
 
     def create_finding(self) -> Finding:
         """Return the finding if no Repository object provides the chart."""
-        start = f"{self.requester} requires the chart {self.name} {self.version}, which is not in {self.place}"
+        start = f"{self.requester} requires the chart {self.name} {self.version}, but {self.place} does not contain it"
         url = self.repository
         if not url.startswith(("https://", "http://", "oci://")):
-            origin = f"in {url}" if url else "without a repository"
-            message = f"{start}, {origin}: add the subchart to the folder"
+            origin = f"The repository {url} cannot be used" if url else "The chart has no repository"
+            message = f"{start}. {origin}. Next step: add the chart to {self.place}"
         else:
-            message = f"{start}, and no Repository has the URL {url}: add the Repository {self._format_repository()}"
+            message = (
+                f"{start}, and no Repository has the URL {url}. Next step: add this Repository to the config:"
+                f" {self._format_repository()}"
+            )
         return SourceCodes.DEPENDENCY_REPOSITORY_MISSING.finding(message)
 
     def _format_repository(self) -> str:
@@ -104,7 +107,7 @@ def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple
         if dependency.repository.startswith(("@", "alias:")):
             message = (
                 f'{label}: the repository "{dependency.repository}" of the dependency {dependency.name} is an alias in'
-                f" the settings of helm: write the URL of the repository into {CHART_FILE}"
+                f" the settings of helm. Next step: write the URL of the repository into {CHART_FILE}"
             )
             return SourceCodes.DEPENDENCY_REPOSITORY_MISSING.finding(message)
         version = dependency.version if locked is None else locked.get(lock_key, "")
@@ -171,9 +174,13 @@ def _read_lock(chart: FileTree, path: str) -> ChartLock | None:
 
 
 def _describe_missing_lock(label: str, dependency: ChartDependency, *, has_lock: bool) -> str:
-    version = f"the version {dependency.version} is a range, and there is no Chart.lock"
-    reason = "Chart.lock does not contain its version" if has_lock else version
+    reason = (
+        f"Chart.lock contains no version of {dependency.name}"
+        if has_lock
+        else f'The version "{dependency.version}" is not exact, and there is no Chart.lock'
+    )
     return (
-        f"{label} requires the chart {dependency.name}, which is not in its folder charts, and {reason}: run helm"
-        f" dependency update and commit Chart.lock, or write an exact version into {CHART_FILE}"
+        f"{label} requires the chart {dependency.name}, but its folder `charts` does not contain it. {reason}. Next"
+        " step: run `helm dependency update` and commit Chart.lock, or write an exact version into"
+        f" {CHART_FILE}"
     )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from reconciler.catalog.files import FileTree
+from reconciler.krm.field_text import pluralize
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.lazy_dataclasses import dataclass
@@ -202,27 +203,31 @@ def _create_findings(problems: Sequence[_Problem], label: str, policy: FixedValu
         resource, pointer = problem.difference.resource, format_pointer(problem.difference.path)
         name = resource.label if resource.source.has_stable_name else f"{resource.kind} in {resource.source.template}"
         field = f"{name} {pointer}".rstrip()
-        message = f"{label}: {field} depends on {_format_places(problem.places)}; {_format_next_step(problem, policy)}"
+        places, next_step = _format_places(problem.places), _format_next_step(problem, policy)
+        message = f"{label}: {field} depends on {places}, and can change with each render. {next_step}"
         location = SourceLocation(object=resource.location.object, pointer=pointer)
         yield SourceCodes.NONDETERMINISTIC_CHART.finding(message, location)
     if len(problems) > _MAX_FIELDS:
-        message = f"{label}: {len(problems) - _MAX_FIELDS} more fields change with each render"
+        message = f"{label}: {pluralize(len(problems) - _MAX_FIELDS, 'more field')} can change with each render"
         yield SourceCodes.NONDETERMINISTIC_CHART.finding(message)
 
 
 def _format_next_step(problem: _Problem, policy: FixedValues) -> str:
-    step = f"set values that avoid it{', for example an existing Secret' if problem.is_secret else ''}"
+    example = ", for example the name of an existing Secret" if problem.is_secret else ""
+    step = f"Next step: set values that avoid these calls{example}"
     if policy != "requested":
-        return f"{step}, or onNondeterminism: fixed" if problem.can_be_fixed and policy == "possible" else step
+        return f"{step}, or `onNondeterminism: fixed`" if problem.can_be_fixed and policy == "possible" else step
     reason = (
-        "a fixed value of a Secret, key or certificate is not secret" if problem.is_secret else "it cannot be fixed"
+        "because a fixed value of a Secret, key or certificate is not secret"
+        if problem.is_secret
+        else "because the field cannot have a fixed value"
     )
-    return f"{reason}: {step}"
+    return f"`onNondeterminism: fixed` does not apply to this field, {reason}. {step}"
 
 
 def _format_places(places: Sequence[CallPlace]) -> str:
     texts = [f"{'the map order of ' if place.function in MAP_ORDER_FUNCTIONS else ''}{place}" for place in places]
-    more = f" or {len(texts) - _MAX_PLACES} other calls" if len(texts) > _MAX_PLACES else ""
+    more = f" or {pluralize(len(texts) - _MAX_PLACES, 'other call')}" if len(texts) > _MAX_PLACES else ""
     return " or ".join(texts[:_MAX_PLACES]) + more
 
 
@@ -231,8 +236,9 @@ def _create_trial_finding(
 ) -> Finding:
     reason = mask_values(error.findings[0].message, collect_secret_values(plain)).removeprefix(f"{label}: ")
     message = (
-        f"{label}: the chart cannot be checked, because it fails without the results of"
-        f" {_format_places(list(calls.places.values()))}: {reason}; set values that avoid the calls"
+        f"{label}: the reconciler cannot check whether all renders have the same output, because the chart fails"
+        f" without the results of {_format_places(list(calls.places.values()))}. Next step: set values that avoid these"
+        f" calls. The error was: {reason}"
     )
     return SourceCodes.NONDETERMINISTIC_CHART.finding(message)
 
@@ -252,5 +258,8 @@ def _report_lookups(calls: ChartCalls, label: str) -> Iterable[Finding]:
         first, *others = calls.lookups
         more = f" and {len(others)} other call{'s' if len(others) > 1 else ''}" if others else ""
         verb = "return" if others else "returns"
-        message = f"{label}: {first}{more} {verb} nothing, because no cluster is read during a render"
+        message = (
+            f"{label}: {first}{more} {verb} nothing, because no cluster is read during a render. Next step: if the"
+            " chart needs a result, set it as a value"
+        )
         yield SourceCodes.LOOKUP_RETURNS_NOTHING.finding(message)

@@ -72,7 +72,10 @@ class RenderedPackage:
         chart = self.request if isinstance(self.request, ChartRequest) else self.request.charts
         hooks, template = read_hooks(resource) if chart else (), resource.source.template
         if chart and is_left_out(hooks, chart.hooks, skip_tests=chart.skip_tests):
-            message = f"{self.label}: {resource.label} ({template}) is left out: hook {','.join(hooks)}"
+            names = ", ".join(hooks)
+            message = (
+                f"{self.label}: {resource.label} in {template} is not part of the package, because of its hook {names}"
+            )
             self.findings.append(SourceCodes.HOOK_LEFT_OUT.finding(message, resource.location))
             return
         if problem := _check_identity(resource, self.label):
@@ -83,7 +86,7 @@ class RenderedPackage:
         try:
             resource = _set_namespace(resource, chart) if chart else resource
         except SopsMacError as error:
-            rule = f"{self.label}: {template}: the option setNamespace"
+            rule = f"the option setNamespace for {template} of {self.label}"
             self.findings.append(create_mac_finding(error, resource.location, rule))
             return
         if isinstance(self.request, ChartRequest) and self.request.is_preview:
@@ -114,8 +117,8 @@ def read_output(
             package.findings.append(_create_yaml_finding(label, text, error))
         if len(package.files) > rules.max_resources:
             message = (
-                f"{label} renders more than {rules.max_resources} resources: the setting"
-                f" `sources.{rules.engine}.resources` is the limit"
+                f"{label} renders more than {rules.max_resources} resources. Next step: set values that render fewer"
+                f" resources, or raise the setting `sources.{rules.engine}.resources`"
             )
             package.findings.append(SourceCodes.SOURCE_TOO_LARGE.finding(message))
             break
@@ -144,9 +147,9 @@ def _report_rewrite(resource: RenderedResource, chart: str) -> Finding:
     reasons = " and ".join(resource.rewrite_reasons)
     subject = f"{chart}: {resource.label} ({resource.source.template})"
     if resource.is_sops:
-        message = f"{subject} is a SOPS document that cannot be written unchanged, because of {reasons}"
+        message = f"{subject} is a SOPS document that cannot be written unchanged, because it contains {reasons}"
         return SourceCodes.SOPS_MAC_BROKEN.finding(message, resource.location)
-    message = f"{subject} was written again because of {reasons}"
+    message = f"{subject} was rewritten, because it contains {reasons}"
     return SourceCodes.RENDERED_TEXT_NORMALIZED.finding(message, resource.location)
 
 
@@ -160,8 +163,8 @@ def _check_identity(resource: RenderedResource, chart: str) -> Finding | None:
         return _create_invalid_finding(chart, resource.source, "apiVersion and kind must be strings")
     if resource.metadata.get("generateName") and not resource.name:
         message = (
-            f"{chart}: {resource.source.place}: {resource.kind} has metadata.generateName and no metadata.name: a file"
-            " in Git needs a fixed name; set values that leave out this resource"
+            f"{chart}: {resource.source.place}: {resource.kind} has metadata.generateName, but no metadata.name. A file"
+            " in Git needs a fixed name. Next step: set values that omit this resource"
         )
         return SourceCodes.GENERATE_NAME_NOT_SUPPORTED.finding(message)
     if not resource.name:
@@ -204,8 +207,8 @@ def _find_duplicates(package: RenderedPackage) -> Iterator[Finding]:
         other = first.setdefault(file.key, file)
         if other is not file:
             message = (
-                f"{package.label} renders {file.label} twice, in {other.source.place}, and in {file.source.place}: set"
-                " values that leave out one of them"
+                f"{package.label} renders {file.label} twice: in {other.source.place}, and in {file.source.place}. Next"
+                " step: set values that omit one of them"
             )
             yield PackageCodes.DUPLICATE_RESOURCE.finding(message, file.location)
 
@@ -216,7 +219,7 @@ def _summarize_hooks(hooks: list[str], chart: str) -> Iterator[Finding]:
         more = f" and {len(hooks) - _MAX_NAMED_HOOKS} more" if len(hooks) > _MAX_NAMED_HOOKS else ""
         yield SourceCodes.HELM_HOOKS_PRESENT.finding(
             f"{chart} has Helm hooks: {named}{more}. Argo CD runs them as hooks. Other agents, such as Flux, apply them"
-            " as ordinary resources. `hooks: drop` leaves them out"
+            " as ordinary resources. To omit the hooks from the package, set `hooks: drop`"
         )
 
 

@@ -20,8 +20,8 @@ Engine = Literal["helm", "kustomize"]
 
 MIN_MASKED_CHARACTERS: Final = 4
 _SECRET_ADVICE: Final[dict[Engine, str]] = {
-    "helm": "the chart wrote a plaintext secret; set a value such as existingSecret, use an ExternalSecret",
-    "kustomize": "the overlay contains a plaintext secret; encrypt it with SOPS, use an ExternalSecret",
+    "helm": "set a value such as existingSecret, use an ExternalSecret",
+    "kustomize": "encrypt it with SOPS, use an ExternalSecret",
 }
 
 
@@ -37,8 +37,9 @@ def check_secret(resource: RenderedResource, label: str, allowed: tuple[str, ...
         return None
     pointers = [format_pointer(path) for path in paths]
     message = (
-        f"{label}: {resource.label} {', '.join(pointers)} ({resource.source.template}): {_SECRET_ADVICE[engine]}, or"
-        f" allow it with the annotation reconciler.dev/allow-plaintext-secrets: {resource.kind}/{resource.name}"
+        f"{label}: {resource.label} in {resource.source.template} contains a plaintext secret at {', '.join(pointers)}."
+        f" Next step: {_SECRET_ADVICE[engine]}, or allow it with the annotation"
+        f" `reconciler.dev/allow-plaintext-secrets: {resource.kind}/{resource.name}`"
     )
     location = SourceLocation(object=resource.location.object, pointer=pointers[0])
     return SourceCodes.PLAINTEXT_SECRET.finding(message, location)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.krm.field_text import pluralize
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.selectors import LabelQueryError, matches_label_query
 from reconciler.krm.yaml.compare import is_equal_data
@@ -213,7 +214,9 @@ def _get_part(value: Any, options: Mapping[str, Any], path: str) -> str:
         raise _ReplacementError(f"the source field {path} must be a scalar, because the replacement has a delimiter")
     parts = text.split(str(options["delimiter"]))
     if not 0 <= index < len(parts):
-        raise _ReplacementError(f"the source field {path} has {len(parts)} parts, and no part with index {index}")
+        raise _ReplacementError(
+            f"the source field {path} has {pluralize(len(parts), 'part')}, and no part with index {index}"
+        )
     return parts[index]
 
 

@@ -71,8 +71,8 @@ class FunctionBudget:
         self.remaining_steps -= steps
         if self.remaining_steps < 0:
             raise LimitError(
-                f"the functions of a package must not take more than {self.limits.steps:,} steps in one render: "
-                "use fewer or simpler functions, or raise the setting `limits.functions.steps`"
+                f"the functions of a package must not take more than {self.limits.steps:,} steps in one render. Next "
+                "step: use fewer or simpler functions, or raise the setting `limits.functions.steps`"
             )
 
     def charge_scan(self, characters: int) -> None:
@@ -106,9 +106,10 @@ class FunctionBudget:
         if self.remaining_bytes < 0:
             source = f" (created from {quote_shortened(value)})" if value else ""
             raise LimitError(
-                f"{value_name}{source} takes {size:,} bytes, but the functions of a package must not create "
-                f"more than {self.limits.output_bytes:,} bytes in one render: shorten the values, or raise "
-                "the setting `limits.functions.output_bytes`"
+                f"{value_name}{source} takes {size:,} bytes. With it, the functions of the package create more than "
+                f"{self.limits.output_bytes:,} bytes in one render. Next step: shorten the values, or raise the"
+                " setting "
+                "`limits.functions.output_bytes`"
             )
 
     def require_few_placeholders(self, placeholders: int, pattern_name: str, pattern: str) -> None:
@@ -116,7 +117,7 @@ class FunctionBudget:
         if placeholders > self.limits.placeholders:
             raise LimitError(
                 f"{pattern_name} {quote_shortened(pattern)} has {placeholders:,} placeholders, but must not "
-                f"have more than {self.limits.placeholders:,}: use fewer placeholders, or raise the setting "
+                f"have more than {self.limits.placeholders:,}. Next step: use fewer placeholders, or raise the setting "
                 "`limits.functions.placeholders`"
             )
 

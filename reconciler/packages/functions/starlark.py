@@ -72,9 +72,9 @@ def check_answer_size(size: int, max_bytes: int) -> None:
     """Raise LimitError if `size`, the bytes that a script returns, exceeds `max_bytes`."""
     if size > max_bytes:
         raise LimitError(
-            f"the script returns {size:,} bytes, but must not return more than {max_bytes:,} bytes (the size "
-            "of its input and the rest of the output limit of this render): return less data, or raise the "
-            "setting `limits.functions.output_bytes`"
+            f"the script returns {size:,} bytes, but must not return more than {max_bytes:,} bytes. This limit is the "
+            "size of its input plus the bytes that remain of the output limit of this render. Next step: return less "
+            "data, or raise the setting `limits.functions.output_bytes`"
         )
 
 

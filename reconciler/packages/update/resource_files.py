@@ -172,7 +172,7 @@ class ResourceFiles:
             )
         result = merge_whole_file(self.sides, path, self._choose_winner(path), "D17")
         text = (
-            f"{message}; the file was not merged, and the upstream or local file was used unchanged"
+            f"{message}. The file was not merged. The package contains the whole upstream file or the whole local file"
             if result.conflicts
             else message
         )

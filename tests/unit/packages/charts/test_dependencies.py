@@ -68,14 +68,14 @@ def test_missing_dependencies(files: dict[str, str], versions: list[str]) -> Non
         pytest.param(
             {"Chart.yaml": DB % ("^1.2", URL)},
             "ChartNotLocked",
-            "chart web 1.0.0 requires the chart db, which is not in its folder charts, and the version ^1.2 is a range, and"
-            " there is no Chart.lock: run helm dependency update",
+            'chart web 1.0.0 requires the chart db, but its folder `charts` does not contain it. The version "^1.2" is not'
+            " exact, and there is no Chart.lock. Next step: run `helm dependency update`",
             id="range-without-lock",
         ),
         pytest.param(
             {"Chart.yaml": DB % ("^1.2", URL), "Chart.lock": "dependencies: []\n"},
             "ChartNotLocked",
-            "Chart.lock does not contain its version",
+            "Chart.lock contains no version of db",
             id="not-in-the-lock",
         ),
         pytest.param(
@@ -102,14 +102,18 @@ def test_errors(files: dict[str, str], code: str, text: str) -> None:
     [
         pytest.param(
             URL,
-            "and no Repository has the URL https://example.com/charts: add the Repository {apiVersion:"
+            "and no Repository has the URL https://example.com/charts. Next step: add this Repository to the config: {apiVersion:"
             " config.porch.kpt.dev/v1alpha1, kind: Repository, metadata: {name: my-db-charts}, spec: {type: helm, helm:"
             ' {url: "https://example.com/charts"}}}',
             id="https",
         ),
         pytest.param("oci://example.com/x", 'url: "oci://example.com/x"', id="oci"),
-        pytest.param("file://../db", "in file://../db: add the subchart to the folder", id="file"),
-        pytest.param("", "without a repository: add the subchart to the folder", id="none"),
+        pytest.param(
+            "file://../db",
+            "The repository file://../db cannot be used. Next step: add the chart to its folder `charts`",
+            id="file",
+        ),
+        pytest.param("", "The chart has no repository. Next step: add the chart to its folder `charts`", id="none"),
     ],
 )
 def test_repository_finding(repository: str, text: str) -> None:
@@ -117,7 +121,7 @@ def test_repository_finding(repository: str, text: str) -> None:
 
     assert finding.code == "DependencyRepositoryMissing"
     assert finding.message.startswith(
-        "chart web 1.0.0 requires the chart my_DB 1.2.3, which is not in its folder charts"
+        "chart web 1.0.0 requires the chart my_DB 1.2.3, but its folder `charts` does not contain it"
     )
     assert text in finding.message
 

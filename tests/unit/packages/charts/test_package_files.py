@@ -104,7 +104,7 @@ def test_rewritten_text_is_reported() -> None:
     assert "key: true" in read_texts(source)["configmap-a.yaml"]
     assert [finding.message for finding in source.findings] == [
         (
-            "chart web 1.2.3: ConfigMap/shop/a (templates/a.yaml) was written again because of values that YAML 1.1 and"
+            "chart web 1.2.3: ConfigMap/shop/a (templates/a.yaml) was rewritten, because it contains values that YAML 1.1 and"
             " YAML 1.2 read differently"
         )
     ]
@@ -124,11 +124,17 @@ def test_hooks_are_reported() -> None:
             "HelmHooksPresent",
             (
                 "chart web 1.2.3 has Helm hooks: Job/keep (pre-install). Argo CD runs them as hooks. Other agents, such as"
-                " Flux, apply them as ordinary resources. `hooks: drop` leaves them out"
+                " Flux, apply them as ordinary resources. To omit the hooks from the package, set `hooks: drop`"
             ),
         ),
-        ("HookLeftOut", "chart web 1.2.3: Job/drop (templates/a.yaml) is left out: hook pre-delete"),
-        ("HookLeftOut", "chart web 1.2.3: Job/test (templates/a.yaml) is left out: hook test"),
+        (
+            "HookLeftOut",
+            "chart web 1.2.3: Job/drop in templates/a.yaml is not part of the package, because of its hook pre-delete",
+        ),
+        (
+            "HookLeftOut",
+            "chart web 1.2.3: Job/test in templates/a.yaml is not part of the package, because of its hook test",
+        ),
     ]
 
 
@@ -156,14 +162,14 @@ def test_hooks_are_reported() -> None:
         pytest.param(
             render(format_config_map("a"), format_config_map("a")),
             "DuplicateResource",
-            "ConfigMap/shop/a twice, in templates/a.yaml, document 1, and in templates/a.yaml, document 2",
+            "ConfigMap/shop/a twice: in templates/a.yaml, document 1, and in templates/a.yaml, document 2",
             id="same-resource-twice",
         ),
         pytest.param(render(format_config_map(LONG_NAME)), "RenderedOutputInvalid", "too long", id="long-name"),
         pytest.param(
             render(*(format_config_map(f"a{index}") for index in range(101))),
             "SourceTooLarge",
-            "renders more than 100 resources: the setting `sources.helm.resources` is the limit",
+            "renders more than 100 resources. Next step: set values that render fewer resources, or raise the setting `sources.helm.resources`",
             id="too-many-resources",
         ),
         pytest.param(

@@ -49,9 +49,9 @@ def test_secret_with_values(fields: str, pointers: str) -> None:
 
     assert finding.code == "PlaintextSecret"
     assert finding.message == (
-        f"chart web 1.2.3: Secret/shop/db {pointers} (templates/secret.yaml): the chart wrote a plaintext secret; set a"
-        " value such as existingSecret, use an ExternalSecret, or allow it with the annotation"
-        " reconciler.dev/allow-plaintext-secrets: Secret/db"
+        f"chart web 1.2.3: Secret/shop/db in templates/secret.yaml contains a plaintext secret at {pointers}. Next step:"
+        " set a value such as existingSecret, use an ExternalSecret, or allow it with the annotation"
+        " `reconciler.dev/allow-plaintext-secrets: Secret/db`"
     )
     assert (finding.location.object, finding.location.pointer) == ("Secret/shop/db", pointers.split(", ")[0])
 

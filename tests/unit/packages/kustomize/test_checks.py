@@ -172,8 +172,8 @@ def test_invalid_overlay(fields: str, finding: str) -> None:
         ),
         pytest.param(
             "HelmCharts: [{Name: web, Version: 1.0.0, Repo: 'https://example.com'}]",
-            "DependencyRepositoryMissing prod/kustomization.yaml:1: HelmCharts[0] requires the chart web 1.0.0, which is "
-            "not in the upstream package, and no Repository has the URL https://example.com",
+            "DependencyRepositoryMissing prod/kustomization.yaml:1: HelmCharts[0] requires the chart web 1.0.0, "
+            "but the upstream package does not contain it, and no Repository has the URL https://example.com",
             id="other-case",
         ),
         pytest.param("helmCharts: {name: web}", "KustomizeFailed prod/kustomization.yaml:1: helmCharts:", id="map"),
