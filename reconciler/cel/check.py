@@ -33,6 +33,7 @@ from reconciler.cel.syntax import (
     list_children,
 )
 from reconciler.cel.values import CEL_TYPES
+from reconciler.krm.field_text import pluralize
 from reconciler.lazy_dataclasses import dataclass, field
 
 
@@ -280,7 +281,7 @@ class StaticCheck:
         if method.name in self.methods:
             _check_argument_count(method.name, self.methods[method.name], len(method.arguments), 1, method.offset)
         elif method.name in MACRO_NAMES:
-            message = f"{method.name}() does not take {len(method.arguments)} arguments"
+            message = f"{method.name}() does not take {pluralize(len(method.arguments), 'argument')}"
             raise EvaluationError("CelUnknownFunction", message, method.offset)
         elif method.name in self.functions:
             raise EvaluationError(
@@ -354,8 +355,9 @@ def _check_argument_count(name: str, overloads: tuple[Overload, ...], count: int
         return
     counts = sorted({len(overload.parameters) - receivers for overload in overloads})
     suffix = " or more" if any(overload.repeated for overload in overloads) else ""
-    expected = " or ".join(map(str, counts))
-    raise EvaluationError("CelUnknownFunction", f"{name}() takes {expected}{suffix} arguments, not {count}", offset)
+    noun = "argument" if counts == [1] and not suffix else "arguments"
+    expected = f"{' or '.join(map(str, counts))}{suffix} {noun}"
+    raise EvaluationError("CelUnknownFunction", f"{name}() takes {expected}, not {count}", offset)
 
 
 def _check_fields(path: str, declarations: FieldDeclarations, steps: tuple[AccessStep, ...]) -> None:

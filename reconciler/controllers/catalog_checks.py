@@ -166,11 +166,10 @@ def _create_unknown_kind_finding(group: str, kind: str, objects: Sequence[Config
     first, *others = objects
     examples = [f"{manifest.file}:{manifest.document.line}" for manifest in others[: _MAX_EXAMPLES - 1]]
     more = f" and {len(others) - len(examples)} more" if len(others) > len(examples) else ""
-    other_locations = f"; other objects of this kind: {', '.join(examples)}{more}" if others else ""
+    other_locations = f". Other objects of kind {kind} are at {', '.join(examples)}{more}" if others else ""
     message = (
-        f"kind {kind} of {group} is unknown; known kinds of {known_group} are "
-        f"{', '.join(KNOWN_KINDS[known_group])}{hint} "
-        f"{first.key} has no effect, because no object places or injects it{other_locations}"
+        f"kind {kind} of {group} is unknown{hint} {first.key} has no effect, because no object places or injects it. "
+        f"Known kinds of {known_group} are {', '.join(KNOWN_KINDS[known_group])}{other_locations}"
     )
     return CatalogCodes.UNKNOWN_KIND.finding(message, first.location_of(("kind",)))
 

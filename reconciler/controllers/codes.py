@@ -19,9 +19,9 @@ class ControllerCodes(CodeTable):
     )
     DUPLICATE_ENV_NAME = warning("A container sets an environment variable twice. The last value is used.", PACKAGE)
     FIELD_MISSPELT = warning(
-        "A field has no effect, and its name is similar to that of a valid field. The field is kept."
+        "An unknown field has no effect, and its name is similar to the name of a valid field. The field is kept."
     )
-    KAFKA_NOT_PLACED = warning("No object uses a Kafka or KafkaNodePool, and no cluster receives it.")
+    KAFKA_NOT_PLACED = warning("No cluster receives a Kafka or KafkaNodePool, and no other object uses it.")
     KUBERNETES_VERSION_INVALID = warning("A cluster's Kubernetes version is invalid.", CLUSTER)
     NAME_NOT_USABLE = error("A cluster name, branch or tag prefix is invalid in Git, or is reserved.", TARGET)
     NO_DESTINATION = error(
@@ -30,11 +30,14 @@ class ControllerCodes(CodeTable):
     OVERRIDE_UNUSED = warning("An override or policy applies to no object.")
     REPOSITORY_INVALID = error("A field of a Repository has an invalid value.", TARGET)
     SECRET_IN_BRANCH = warning(
-        "A package contains a Secret with values. The setting `rules.secrets` can change this warning to an error.",
+        "A package contains a Secret with unencrypted values. The setting `rules.secrets` can change this warning to"
+        " an error.",
         PACKAGE,
     )
     SECRET_PATH_SHADOWED = warning(
-        "A value replaces a value of a Secret, because their paths overlap or lead into the same list.", PACKAGE
+        "A literal value replaces a value from a Secret, because the paths of both values overlap or lead into the same"
+        " list.",
+        PACKAGE,
     )
     SELECTOR_INVALID = error("A selector is invalid.")
     SELECTOR_MATCHES_NOTHING = warning("A selector matches no object.")

@@ -81,9 +81,9 @@ def find_plaintext_secrets(files: FileTree, allowed: Collection[str]) -> tuple[F
         name = _remove_namespace(finding.location.object)
         if name not in allowed:
             message = (
-                f"{finding.location.object} {finding.location.pointer}: the source contains a plaintext secret; encrypt"
-                " it with SOPS, use an ExternalSecret, or allow it with the annotation"
-                f" reconciler.dev/allow-plaintext-secrets: {name}"
+                f"{finding.location.object} in the upstream contains a plaintext secret at {finding.location.pointer}."
+                " Next step: encrypt it with SOPS, use an ExternalSecret, or allow it with the annotation"
+                f" `reconciler.dev/allow-plaintext-secrets: {name}`"
             )
             findings.append(SourceCodes.PLAINTEXT_SECRET.finding(message, finding.location))
     return tuple(findings)
@@ -113,8 +113,7 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
     if fields:
         field_path = (*path, fields[0])
         message = (
-            f"{' and '.join(fields)} of a Secret must be empty:"
-            " everyone with read access to the branch can read the values; encrypt the Secret with SOPS, or use an"
-            " ExternalSecret"
+            f"{' and '.join(fields)} of a Secret must be empty, because everyone with read access to the branch can"
+            " read the values. Next step: encrypt the Secret with SOPS, or use an ExternalSecret"
         )
         yield ControllerCodes.SECRET_IN_BRANCH.finding(message, resource.locate(field_path, str(item.key)))

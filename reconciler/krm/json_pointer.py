@@ -68,7 +68,9 @@ def _resolve_segment(data: Any, segment: str | int, visited: list[str | int]) ->
         case dict():
             raise PointerError(f"{format_pointer(visited)} does not exist")
         case list():
-            raise PointerError(f"{format_pointer(visited)} is not one of the {len(data)} items of the list")
+            raise PointerError(
+                f"{format_pointer(visited)} does not exist, because the length of the list is {len(data)}"
+            )
         case _:
             raise PointerError(
                 f"{format_pointer(visited)} does not exist: {format_pointer(visited[:-1])} is neither a "

@@ -19,7 +19,9 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
 _QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_QUALIFIED_NAME_RULE = 'letters, digits, "-", "_" and ".", and start and end with a letter or digit'
+_QUALIFIED_NAME_RULE = (
+    'must contain only letters, digits, "-", "_" and ".", and must start and end with a letter or digit'
+)
 IMAGE_TAG_PATTERN = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
 _IMAGE_TAG = re.compile(IMAGE_TAG_PATTERN, re.ASCII)
 _IMAGE_DIGEST = re.compile(r"(?P<algorithm>[a-z0-9]+):(?P<hex>[a-f0-9]+)", re.ASCII)
@@ -35,7 +37,10 @@ def validate_dns_label(name: str) -> str | None:
     if len(name) > MAX_LABEL_CHARACTERS:
         return f'"{name}" must have at most {MAX_LABEL_CHARACTERS} characters'
     if not _DNS_LABEL.fullmatch(name):
-        return f'"{name}" must be lower-case letters, digits and "-", and start and end with a letter or digit'
+        return (
+            f'"{name}" must contain only lower-case letters, digits and "-", and must start and end with a letter or'
+            " digit"
+        )
     return None
 
 
@@ -47,7 +52,7 @@ def validate_dns_subdomain(name: str) -> str | None:
     if len(name) > MAX_SUBDOMAIN_CHARACTERS:
         return f'"{name}" must have at most {MAX_SUBDOMAIN_CHARACTERS} characters'
     if not _DNS_SUBDOMAIN.fullmatch(name):
-        return f'"{name}" must be lower-case letters, digits and "-", in parts separated by one "."'
+        return f'"{name}" must contain only lower-case letters, digits and "-", in parts separated by one "."'
     return None
 
 
@@ -63,7 +68,7 @@ def validate_label_key(key: str) -> str | None:
     if len(name) > MAX_LABEL_CHARACTERS:
         return f'the name part of "{key}" must have at most {MAX_LABEL_CHARACTERS} characters'
     if not _QUALIFIED_NAME.fullmatch(name):
-        return f'the name part of "{key}" must be {_QUALIFIED_NAME_RULE}'
+        return f'the name part of "{key}" {_QUALIFIED_NAME_RULE}'
     return None
 
 
@@ -75,7 +80,7 @@ def validate_label_value(value: str) -> str | None:
     if len(value) > MAX_LABEL_CHARACTERS:
         return f'the value "{value}" must have at most {MAX_LABEL_CHARACTERS} characters'
     if value and not _QUALIFIED_NAME.fullmatch(value):
-        return f'the value "{value}" must be {_QUALIFIED_NAME_RULE}'
+        return f'the value "{value}" {_QUALIFIED_NAME_RULE}'
     return None
 
 
@@ -101,7 +106,7 @@ def validate_workspace_name(name: str) -> str | None:
     A workspace name becomes the last segment of a Git tag. Dots are therefore valid.
     """
     if not _WORKSPACE.fullmatch(name):
-        return f'"{name}" must be letters, digits, ".", "_" and "-", and start with a letter or digit'
+        return f'"{name}" must contain only letters, digits, ".", "_" and "-", and must start with a letter or digit'
     return validate_ref_name(name)
 
 
@@ -158,7 +163,7 @@ def validate_image_tag(text: str) -> str | None:
     """Return the reason why a text is not a valid image tag. Return None if the text is valid."""
     if _IMAGE_TAG.fullmatch(text):
         return None
-    return 'must be at most 128 letters, digits, "_", "." and "-", and not start with "." or "-"'
+    return 'must contain only letters, digits, "_", "." and "-", at most 128, and must not start with "." or "-"'
 
 
 def validate_image_digest(text: str) -> str | None:

@@ -222,7 +222,7 @@ def find_acknowledgment(after: PassResult) -> str:
     result = next(
         finding.message
         for finding in after.findings
-        if finding.code == "DeletionHeld" and "to confirm" in finding.message
+        if finding.code == "DeletionHeld" and "A person must confirm" in finding.message
     )
     match = re.search(r'ack-deletions: "(\w+)"', result)
     assert match, result
@@ -500,7 +500,7 @@ def test_new_required_field_is_reported_for_each_component_without_it(world: Wor
     assert {after.outcomes[package_target(cluster, "till")] for cluster in CLUSTERS} == {"published"}
     status, reason, message = condition_of(world, "_cluster/ComponentType/backend", "InstancesValid")
     assert (status, reason) == ("False", "SchemaValidation")
-    assert "1 of 2 components are not valid: Backend/shop/cart" in message
+    assert "1 of 2 components is not valid: Backend/shop/cart" in message
     assert condition_of(world, "_cluster/ComponentType/backend")[:2] == ("True", "Compiled")
     assert condition_of(world, "shop/Backend/cart")[:2] == ("False", "SchemaValidation")
     assert condition_of(world, "shop/Backend/till")[:2] == ("True", "Valid")

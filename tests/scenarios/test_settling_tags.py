@@ -107,10 +107,10 @@ def test_the_status_reports_the_settling_move_and_its_end(world: World) -> None:
     world.sync()
     status = world.status("PackageVariant", "gw")
     commit = git(world.catalog, "rev-parse", "gateway/v2")
-    since = f"tag stable of catalog/gateway has named commit {commit[:12]} since {format_rfc3339(MOVED)}"
-    until = f"with settle 10m, the new content is used from {format_rfc3339(SETTLED)}"
+    since = f'tag "stable" of catalog/gateway has pointed to commit {commit[:12]} since {format_rfc3339(MOVED)}'
+    until = f"The settle duration is 10m, so the new content is used from {format_rfc3339(SETTLED)}"
 
-    assert status["pending"] == ["the draft waits for review", f"{since}; {until}"]
+    assert status["pending"] == ["the draft waits for review", f"{since}. {until}"]
     assert world.reason("gw") == "NoErrors"
     world.now += 60
     assert world.sync().is_unchanged

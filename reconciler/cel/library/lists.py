@@ -17,6 +17,7 @@ from reconciler.cel.values import (
     create_too_deep_error,
     get_type_name,
 )
+from reconciler.krm.field_text import pluralize
 
 
 def make_range(budget: ExpressionBudget, count: int) -> list[int]:
@@ -31,7 +32,8 @@ def slice_list(budget: ExpressionBudget, elements: list[Any], start: int, end: i
     """Evaluate `list.slice(start, end)`. The element at `end` is excluded."""
     if not 0 <= start <= end <= len(elements):
         raise EvaluationError(
-            "CelIndex", f"slice() from {start} to {end} is outside of the list, which has {len(elements)} elements"
+            "CelIndex",
+            f"slice() from {start} to {end} is outside of the list, which has {pluralize(len(elements), 'element')}",
         )
     budget.make_list(end - start)
     return elements[start:end]

@@ -23,6 +23,7 @@ from reconciler.cel.values import (
     decode_map_key,
     get_type_name,
 )
+from reconciler.krm.field_text import pluralize
 from reconciler.memory import cached
 
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]+))?(.?)", re.DOTALL)
@@ -47,7 +48,8 @@ def format_text(budget: ExpressionBudget, template: str, arguments: list[Any]) -
         if argument_index == len(arguments):
             raise EvaluationError(
                 "CelArgument",
-                f"format() has no argument for {clause[0]}, because the list has only {len(arguments)} elements",
+                f"format() has no argument for {clause[0]}, because the list has only"
+                f" {pluralize(len(arguments), 'element')}",
             )
         parts.append(_format_clause(budget, clause, arguments[argument_index]))
         argument_index += 1
@@ -283,7 +285,7 @@ def substring(budget: ExpressionBudget, text: str, start: int, end: int | None =
 def _check_position(text: str, position: int) -> None:
     if not 0 <= position <= len(text):
         raise EvaluationError(
-            "CelIndex", f"position {position} is outside of the string, which has {len(text)} characters"
+            "CelIndex", f"position {position} is outside of the string, which has {pluralize(len(text), 'character')}"
         )
 
 

@@ -150,7 +150,7 @@ class _ComponentRender:
     def add_findings(self, findings: Iterable[Finding], instance: AddonInstance | None = None) -> None:
         """Add findings. Put the names of the component and the addon instance at the start of each message."""
         prefix = str(self.component.key) + (f" in {self.binding.environment}" if self.binding else "")
-        prefix = f"{prefix}: {instance}" if instance else prefix
+        prefix = f"{prefix}, addon {instance}" if instance else prefix
         self.findings += (replace(finding, message=f"{prefix}: {finding.message}") for finding in findings)
 
     def build_result(self, resources: tuple[RenderedResource, ...]) -> RenderedComponent:

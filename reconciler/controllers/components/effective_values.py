@@ -104,7 +104,10 @@ def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Find
         location = layer.manifest.location_of((*layer.path, *finding.path))
         if finding.code is ComponentCodes.UNKNOWN_FIELD and is_declared(schema.parameters, finding.path):
             field = format_path((*layer.path, *finding.path))
-            message = f"{field} is declared in parameters, so environments cannot override it"
+            message = (
+                f"{field} is declared in parameters, so environments cannot override it; only fields in envOverrides"
+                " are allowed"
+            )
             yield ComponentCodes.NOT_OVERRIDABLE.finding(message, location)
         else:
             yield finding.code.finding(f"{format_path(layer.path)}.{finding.message}", location)

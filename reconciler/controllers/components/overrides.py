@@ -56,7 +56,12 @@ def resolve_addon_overrides(
         if not uses:
             overrides.add_unknown_key(path, [*plan.allowed_uses, *(use.override_key for use in plan.listed_uses)])
         elif len(uses) > 1:
-            message = f"matches several addons: {' and '.join(str(use.instance) for use in uses)}"
+            names, keys = [str(use.instance) for use in uses], [use.override_key for use in uses]
+            is_unique = len({*keys}) == len(keys)
+            step = (
+                f"use one of the keys {format_list(keys)}" if is_unique else "set a different instanceId for each addon"
+            )
+            message = f"matches several addons: {format_list(names, ' and ')}; {step}"
             overrides.add_finding(ComponentCodes.OVERRIDE_KEY_AMBIGUOUS, path, message)
         elif uses[0].instance not in active:
             message = f"has no effect, because {binding.component} does not use the addon {uses[0].instance.addon}"
@@ -87,7 +92,7 @@ def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overri
         if len(addons) == 1:
             keys_by_addon.setdefault(addons[0], []).append(key)
         elif addons:
-            message = f"matches several addons: {' and '.join(addons)}; use the name of the addon"
+            message = f"matches several addons; use one of the names {', '.join(addons)}"
             overrides.add_finding(ComponentCodes.OVERRIDE_KEY_AMBIGUOUS, (_PLATFORM_FIELD, key), message)
         else:
             overrides.add_unknown_key((_PLATFORM_FIELD, key), [*dict.fromkeys(use.key for use in plan.platform_uses)])
@@ -97,7 +102,8 @@ def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overri
             location = binding.manifest.location_of(("spec", _PLATFORM_FIELD, others[0]))
             overrides.findings.append(
                 ComponentCodes.OVERRIDE_KEY_AMBIGUOUS.finding(
-                    f"spec.{_PLATFORM_FIELD}.{key} and {message} both override {addon}; use one key", location
+                    f"spec.{_PLATFORM_FIELD}.{key} and {message} both override {addon}; use only one of the keys",
+                    location,
                 )
             )
             continue

@@ -79,9 +79,12 @@ def _build_instances_condition(components: Sequence[tuple[Component, RenderedCom
     """Return the condition `InstancesValid`, which is true if all components of a type are valid."""
     invalid = [(component, rendered.errors[0]) for component, rendered in components if rendered and rendered.errors]
     if not invalid:
-        return Condition("InstancesValid", "True", "Valid", f"all of {len(components)} components are valid")
+        return Condition(
+            "InstancesValid", "True", "Valid", f"{len(components)} of {len(components)} components are valid"
+        )
     listed = join_messages(_format_component_error(component, finding) for component, finding in invalid)
-    message = f"{len(invalid)} of {len(components)} components are not valid: {listed}"
+    verb = "is" if len(invalid) == 1 else "are"
+    message = f"{len(invalid)} of {len(components)} components {verb} not valid: {listed}"
     return Condition("InstancesValid", "False", invalid[0][1].code, message)
 
 
@@ -163,7 +166,8 @@ def build_environment_statuses(environments: Environments, catalog: Catalog) -> 
             yield ConfigStatus(manifest.key, manifest.api_version, (condition,))
             continue
         clusters = environments.clusters_by_name[name]
-        served = Condition("Ready", "True", "Served", f"{len(clusters)} cluster(s) serve this environment")
+        count = f"{len(clusters)} {'cluster serves' if len(clusters) == 1 else 'clusters serve'}"
+        served = Condition("Ready", "True", "Served", f"{count} this environment")
         ready = served if clusters else Condition("Ready", "False", "NoClusters", "no cluster serves this environment")
         fields = {"clusters": list(clusters[:_MAX_LISTED_CLUSTERS]), "clusterCount": len(clusters)}
         yield ConfigStatus(manifest.key, manifest.api_version, (ready,), fields)

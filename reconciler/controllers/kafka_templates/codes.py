@@ -15,8 +15,8 @@ class TemplateCodes(CodeTable):
     )
     DUPLICATE_MOUNT_PATH = error("A container template mounts two volumes at one path.", PACKAGE)
     DUPLICATE_VOLUME_NAME = error(
-        "A pod template has a volume with the same name as another volume of the pod, which the operator may "
-        "have added.",
+        "A pod template has a volume with the same name as another volume of the pod. The operator can also add such a "
+        "volume.",
         PACKAGE,
     )
     ENV_NAME_RESERVED = warning(

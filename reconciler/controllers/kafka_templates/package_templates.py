@@ -249,7 +249,7 @@ def _create_remark_finding(
     path = (*rule.child.path, remark.property, *remark.path) if remark.property else remark.path
     subject = format_path(path)
     if remark.property in effect.inherited_names:
-        subject = f"{parent} {format_path((*rule.parent.path, remark.property, *remark.path))}, inherited"
+        subject = f"{format_path((*rule.parent.path, remark.property, *remark.path))}, inherited from {parent}"
         path = rule.child.path
     finding = create_finding(resource, ResourceIssue(remark.code, remark.message, path), subject)
     return downgrade_to_warning(finding) if remark.is_warning else finding

@@ -16,7 +16,7 @@ from reconciler.controllers.nested_values import copy_with_value, copy_without_v
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import OverrideEffect, PatchItem
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.krm.field_text import format_list, suggest_name
+from reconciler.krm.field_text import format_list, pluralize, suggest_name
 from reconciler.krm.json_patch import apply_to_container
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
@@ -233,9 +233,9 @@ def find_item_index(items: list[Any], step: str) -> int | str:
     if _INDEX.fullmatch(step) and int(step) < len(items):
         return int(step)
     if not is_filter(step):
-        return f"does not select any of the {len(items)} items of the list"
+        return f"does not select an item of the list, which has {pluralize(len(items), 'item')}"
     matches = [number for number, item in enumerate(items) if _matches_filter(item, step)]
-    return matches[0] if len(matches) == 1 else f"matches {len(matches)} of the {len(items)} items of the list"
+    return matches[0] if len(matches) == 1 else f"must match exactly one item of the list, not {len(matches)}"
 
 
 def is_filter(step: str) -> bool:

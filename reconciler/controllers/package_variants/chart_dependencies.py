@@ -86,11 +86,12 @@ class ChartRepositories:
             finding = chart.create_finding()
             return UnresolvedUpstream(finding.code, finding.message)
         if reason := self.explain_forbidden(repository):
-            message = f"a chart that {chart.requester} requires: {reason}"
+            message = f"{chart.requester} requires the chart {chart.name}, which cannot be used: {reason}"
             return UnresolvedUpstream(SourceCodes.DEPENDENCY_REPOSITORY_MISSING.name, message)
         version = self._find_version(chart, repository.artifacts)
         if isinstance(version, SourceProblem):
-            return UnresolvedUpstream(version.code, f"a chart that {chart.requester} requires: {version.message}")
+            message = f"{chart.requester} requires the chart {chart.name}, which cannot be used: {version.message}"
+            return UnresolvedUpstream(version.code, message)
         return ChartDependencySource(chart.name, version, repository.artifacts, chart.folder)
 
     def _find_version(self, chart: RequiredChart, repository: ArtifactRepository) -> ArtifactVersion | SourceProblem:

@@ -42,7 +42,9 @@ class VariantCodes(CodeTable):
     UPSTREAM_NOT_PUBLISHED = error("An upstream revision is a draft or proposed, and therefore not published.")
     UPSTREAM_SETTLING = info("A tag has moved, and its settle duration has not passed.")
     UPSTREAM_UNREACHABLE = error("The repository of an upstream cannot be read at the moment.")
-    UPSTREAM_WARNING = warning("A channel file and a tag of the same name differ. The channel file is used.")
+    UPSTREAM_WARNING = warning(
+        "A channel file and a tag with the same name select different revisions. The channel file is used."
+    )
     VALIDATION_ERROR = error("A field of an object has an invalid value.")
 
 

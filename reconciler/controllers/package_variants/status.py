@@ -86,7 +86,8 @@ def build_variants_ready_condition(not_ready: Iterable[str]) -> Condition:
     if not names:
         return Condition("VariantsReady", "True", "AllReady", "all package variants are ready")
     examples = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return Condition("VariantsReady", "False", "NotReady", f"{len(names)} package variants are not ready: {examples}")
+    count = "1 package variant is" if len(names) == 1 else f"{len(names)} package variants are"
+    return Condition("VariantsReady", "False", "NotReady", f"{count} not ready: {examples}")
 
 
 _ConditionFields = tuple[ConditionStatus, str, str]

@@ -627,18 +627,18 @@ def check_settling(upstream: UpstreamSpec, revision: ResolvedRevision, now_secon
     if not upstream.settle_seconds or until <= now_seconds:
         return None
     message = (
-        f"{_format_named_revision(upstream, revision)} since {format_rfc3339(revision.since_seconds)};"
-        f" with settle {upstream.tag_policy.settle}, the new content is used from {format_rfc3339(until)}"
+        f"{_format_named_revision(upstream, revision)} since {format_rfc3339(revision.since_seconds)}. The"
+        f" settle duration is {upstream.tag_policy.settle}, so the new content is used from {format_rfc3339(until)}"
     )
     return SettlingReference(until, message)
 
 
 def _format_named_revision(upstream: UpstreamSpec, revision: ResolvedRevision) -> str:
     tag = upstream.reference.name if isinstance(upstream.reference, TagReference) else ""
-    kind = f"tag {tag}" if tag else f"revision {revision.suffix}"
+    kind = f'tag "{tag}"' if tag else f"revision {revision.suffix}"
     target = (
         f"commit {revision.commit[:12]}"
         if tag in ("", revision.suffix)
-        else f"{revision.suffix}, commit {revision.commit[:12]},"
+        else f"{revision.suffix} (commit {revision.commit[:12]})"
     )
-    return f"{kind} of {revision.repository}/{revision.package} has named {target}"
+    return f"{kind} of {revision.repository}/{revision.package} has pointed to {target}"

@@ -31,5 +31,6 @@ class PlacementCodes(CodeTable):
     )
     PROPAGATION_POLICY_UNUSED = info("No resource names a propagation policy.")
     RESOURCE_PATH_NOT_USABLE = error(
-        "The namespace or name of a resource is not valid in a path, or another resource has the same file."
+        "The namespace or name of a resource is not valid in a path, or two resources would be written to the same"
+        " file."
     )

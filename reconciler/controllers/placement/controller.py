@@ -141,8 +141,8 @@ def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: Re
         if clusters:
             names = ", ".join(f'"{name}"' for name in resource.unknown_clusters)
             message = (
-                f"{resource.key} stays on {', '.join(clusters)}: its placement contains {names}, but there is no"
-                " cluster with this name; correct the name, or remove it from the placement"
+                f"{resource.key} stays on {', '.join(clusters)}, because its placement names clusters that do not"
+                f" exist: {names}. Next step: correct these names, or remove them from the placement"
             )
             yield PlacementCodes.PLACEMENT_INCONCLUSIVE.finding(message, resource.config_object.location)
 
@@ -194,7 +194,8 @@ def build_policy_status(
 ) -> ConfigStatus:
     """Return the status of a valid policy, with the selected clusters and the number of placed resources."""
     fields = {"clusters": sorted(clusters)[:_MAX_LISTED], "clusterCount": len(clusters), "resources": resources}
-    message = f"places {resources} resource(s) on {len(clusters)} cluster(s)"
+    resource_count = f"{resources} resource{'' if resources == 1 else 's'}"
+    message = f"places {resource_count} on {len(clusters)} cluster{'' if len(clusters) == 1 else 's'}"
     ready = Condition("Ready", "True", "Placed", message)
     if held_messages:
         ready = Condition("Ready", "False", ControllerCodes.DELETION_HELD.name, join_messages(held_messages))

@@ -365,7 +365,7 @@ def _find_shared_files(resources: Sequence[PlacementResource]) -> tuple[frozense
         others = ", ".join(
             f"{member.key} at {member.config_object.file}:{member.config_object.document.line}" for member in sharing
         )
-        message = f"only one resource can have the file {name}, not {others}"
+        message = f'several resources would be written to the file "{name}", which are {others}; use different names'
         findings += (
             PlacementCodes.RESOURCE_PATH_NOT_USABLE.finding(message, member.config_object.location)
             for member in sharing

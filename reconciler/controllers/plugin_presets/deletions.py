@@ -13,6 +13,7 @@ from reconciler.controllers.plugin_presets.config_objects import Preset
 from reconciler.controllers.plugin_presets.inputs import PluginPresetInputs
 from reconciler.controllers.plugin_presets.plugin_requests import PluginTargets
 from reconciler.controllers.results import DeletionGuard
+from reconciler.krm.field_text import format_list
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, replace
 
@@ -116,10 +117,10 @@ def _decide(
 ) -> DeletionDecision:
     annotations = preset.manifest.annotations
     if is_deletion_prevented(preset):
-        examples = ", ".join("/".join(location) for location in deletions[:5])
+        examples = format_list(["/".join(location) for location in deletions])
         return DeletionDecision(
-            f"{preset.key} has the annotation {PREVENT_DELETION_ANNOTATION}, and keeps {len(deletions)} Plugins"
-            f" ({examples})",
+            f"the annotation {PREVENT_DELETION_ANNOTATION} of {preset.key} prevents the deletion of Plugins. These"
+            f" Plugins are {examples}",
             existing_count,
         )
     acknowledged_hashes, blocked_counts = (

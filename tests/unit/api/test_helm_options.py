@@ -123,10 +123,13 @@ def test_deprecated_names_of_the_namespace(name: str) -> None:
     [
         (
             {"releaseName": "Web"},
-            'spec.helm.releaseName is invalid: "Web" must be lower-case letters, digits and "-", in',
+            'spec.helm.releaseName is invalid: "Web" must contain only lower-case letters, digits and "-", in',
         ),
         ({"releaseName": "a" * 54}, f'spec.helm.releaseName is invalid: "{"a" * 54}" must have at most 53 characters'),
-        ({"namespace": "a.b"}, 'spec.helm.namespace is invalid: "a.b" must be lower-case letters, digits and "-", and'),
+        (
+            {"namespace": "a.b"},
+            'spec.helm.namespace is invalid: "a.b" must contain only lower-case letters, digits and "-", and',
+        ),
         ({"namespace": ""}, "missing required field spec.helm.namespace"),
         ({"hooks": "all"}, 'spec.helm.hooks can only be one of keep, drop, argocd, not "all"'),
         ({"kubeVersion": 1.34}, "spec.helm.kubeVersion must be a string, not 1.34; put the value in quotes"),

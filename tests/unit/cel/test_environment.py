@@ -163,7 +163,7 @@ def test_error_contains_message_and_position(text: str, code: str, message: str,
         pytest.param("omit()", "CelUnknownFunction", "there is no function omit()", 1, id="a-function-of-the-project"),
         pytest.param("env.f(1)", "CelUnknownFunction", "there is no method f()", 5, id="method"),
         pytest.param(
-            "size(1, 2)", "CelUnknownFunction", "size() takes 1 arguments, not 2", 1, id="arguments-of-a-function"
+            "size(1, 2)", "CelUnknownFunction", "size() takes 1 argument, not 2", 1, id="arguments-of-a-function"
         ),
         pytest.param(
             "'a'.substring()", "CelUnknownFunction", "substring() takes 1 or 2 arguments, not 0", 5, id="of-a-method"
@@ -171,7 +171,7 @@ def test_error_contains_message_and_position(text: str, code: str, message: str,
         pytest.param("math.least()", "CelUnknownFunction", "math.least() takes 1 or more", 6, id="of-any-number"),
         pytest.param("split('a', 'b')", "CelUnknownFunction", "split() is a method", 1, id="no-function"),
         pytest.param("1.type()", "CelUnknownFunction", "type() is a function", 3, id="no-method"),
-        pytest.param("[1].map(x)", "CelUnknownFunction", "map() does not take 1 arguments", 5, id="macro"),
+        pytest.param("[1].map(x)", "CelUnknownFunction", "map() does not take 1 argument", 5, id="macro"),
     ],
 )
 def test_static_check(text: str, code: str, message: str, column: int) -> None:

@@ -69,7 +69,7 @@ def test_finding_has_a_location_and_no_value() -> None:
     assert str(finding.location) == "all.yaml:7 Secret/shop/key /stringData"
     assert (
         finding.message
-        == "stringData of a Secret must be empty: everyone with read access to the branch can read the values; "
+        == "stringData of a Secret must be empty, because everyone with read access to the branch can read the values. Next step: "
         "encrypt the Secret with SOPS, or use an ExternalSecret"
     )
 

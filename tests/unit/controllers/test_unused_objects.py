@@ -147,4 +147,4 @@ def test_many_objects_of_an_unknown_kind_are_one_finding() -> None:
     files = {f"{n}.yaml": build_object("greenhouse.sap/v1alpha1", "TeamRoleBinding", f"c{n}") for n in range(1, 8)}
     (finding,) = find_unused_objects(build_catalog(files))
 
-    assert finding.message.endswith("; other objects of this kind: 2.yaml:1, 3.yaml:1, 4.yaml:1, 5.yaml:1 and 2 more")
+    assert finding.message.endswith(" are at 2.yaml:1, 3.yaml:1, 4.yaml:1, 5.yaml:1 and 2 more")

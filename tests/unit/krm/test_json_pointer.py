@@ -33,12 +33,12 @@ def test_resolve(text: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        pytest.param("/foo/2", "not one of the 2 items", id="index-behind-the-end"),
-        pytest.param("/foo/-", "not one of the 2 items", id="the-item-after-the-last"),
-        pytest.param("/foo/01", "not one of the 2 items", id="leading-zero"),
-        pytest.param("/foo/-1", "not one of the 2 items", id="negative-index"),
-        pytest.param("/foo/\u0661", "not one of the 2 items", id="digit-of-another-script"),
-        pytest.param("/foo/" + "1" * 5_000, "not one of the 2 items", id="endless-index"),
+        pytest.param("/foo/2", "because the length of the list is 2", id="index-behind-the-end"),
+        pytest.param("/foo/-", "because the length of the list is 2", id="the-item-after-the-last"),
+        pytest.param("/foo/01", "because the length of the list is 2", id="leading-zero"),
+        pytest.param("/foo/-1", "because the length of the list is 2", id="negative-index"),
+        pytest.param("/foo/\u0661", "because the length of the list is 2", id="digit-of-another-script"),
+        pytest.param("/foo/" + "1" * 5_000, "because the length of the list is 2", id="endless-index"),
         pytest.param("/bar", "/bar does not exist", id="missing-key"),
         pytest.param("/foo/0/x", "/foo/0 is neither a mapping nor a list", id="below-a-scalar"),
     ],

@@ -51,7 +51,7 @@ def test_valid_names(question, name) -> None:
 @pytest.mark.parametrize(
     ("question", "name", "why"),
     [
-        pytest.param(validate_dns_label, "", "must be lower-case", id="empty-label"),
+        pytest.param(validate_dns_label, "", "must contain only lower-case", id="empty-label"),
         pytest.param(validate_dns_label, "a" * 64, "at most 63", id="label-too-long"),
         pytest.param(validate_dns_label, "A", "lower-case", id="label-in-capitals"),
         pytest.param(validate_dns_label, "-a", "start and end", id="label-starts-with-a-dash"),

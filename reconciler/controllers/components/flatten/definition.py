@@ -390,7 +390,8 @@ class _Flattener:
     def _build_finding(self, finding: FieldFinding, manifest: ConfigObject, path: DataPath) -> Finding:
         """Return a finding at `path` of the component type. `finding` is the cause, and is located in `manifest`."""
         return ComponentCodes.NOT_BAKEABLE.finding(
-            f"{self.name} cannot be generated: {manifest.key}: {finding.message}", self.plan.manifest.location_of(path)
+            f"the definition {self.name} cannot be generated, because of {manifest.key}: {finding.message}",
+            self.plan.manifest.location_of(path),
         )
 
 

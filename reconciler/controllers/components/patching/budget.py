@@ -36,10 +36,10 @@ class PatchBudget:
         """Subtract a number of characters from `remaining`."""
         self.remaining -= characters
         if self.remaining < 0:
-            limit = (
-                f"{MAX_PATCH_COST:,} written characters; each operation and each read also counts as some characters"
+            message = (
+                f"exceeds the limit of {MAX_PATCH_COST:,} written characters for all patches of a render; each"
+                " operation and each read also counts as some characters"
             )
-            message = f"exceeds the limit for the patches of a render: {limit}"
             raise FieldFindingError(build_field_finding(ComponentCodes.PATCH_TOO_LARGE, field_path, message))
 
     def copy_for_expressions(self, value: Any, field_path: DataPath) -> Any:

@@ -20,7 +20,7 @@ from reconciler.controllers.components.patching.paths import (
     WildcardStep,
 )
 from reconciler.controllers.components.template_syntax import render_literal
-from reconciler.krm.field_text import quote_value
+from reconciler.krm.field_text import pluralize, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
@@ -184,7 +184,8 @@ class _PathWalk:
         else:
             raise self._build_error(
                 ComponentCodes.PATH_INDEX_OUT_OF_RANGE,
-                f"must address one of the {len(items)} items of {node}, not index {quote_value(number)}",
+                f"must address an item of {node}, which has {pluralize(len(items), 'item')}, not index"
+                f" {quote_value(number)}",
             )
 
     def _get_list(self, node: _Node, *, or_none: bool = False) -> list[Any]:

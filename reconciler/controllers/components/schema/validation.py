@@ -15,7 +15,7 @@ import re2
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.schema.openapi import Schema, build_validator_schema, get_child_schema
-from reconciler.krm.field_text import describe_value, quote_value
+from reconciler.krm.field_text import describe_value, pluralize, quote_value
 from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 
@@ -152,11 +152,14 @@ def _describe_error(keyword: str, details: Mapping[str, Any], node: Schema, valu
 def _describe_limit(keyword: str, limit: float, value: Any) -> str:
     match keyword:
         case "minLength" | "maxLength":
-            return f"have at {_get_limit_word(keyword)} {limit} characters, not {len(value)}: {quote_value(value)}"
+            return (
+                f"have at {_get_limit_word(keyword)} {pluralize(limit, 'character')}, not {len(value)}:"
+                f" {quote_value(value)}"
+            )
         case "minItems" | "maxItems":
-            return f"have at {_get_limit_word(keyword)} {limit} items, not {len(value)}"
+            return f"have at {_get_limit_word(keyword)} {pluralize(limit, 'item')}, not {len(value)}"
         case "minProperties" | "maxProperties":
-            return f"have at {_get_limit_word(keyword)} {limit} fields, not {len(value)}"
+            return f"have at {_get_limit_word(keyword)} {pluralize(limit, 'field')}, not {len(value)}"
         case "exclusiveMinimum":
             return f"be more than {limit}, not {quote_value(value)}"
         case "exclusiveMaximum":

@@ -179,13 +179,12 @@ def _check_env_name(
 ) -> Iterator[TemplateRemark]:
     name, (always, sometimes) = variable.get("name"), _list_reserved_names(container, pool)
     if name in always or name in sometimes:
-        behavior = "sets it, so that" if name in always else "may set it, in which case"
-        yield TemplateRemark(
-            TemplateCodes.ENV_NAME_RESERVED,
-            f"{name}: the operator {behavior} the value in the template is ignored",
-            container,
-            ("env", number, "name"),
+        message = (
+            f"the operator sets {name}, and ignores the value in the template"
+            if name in always
+            else f"the operator may set {name}, and then ignores the value in the template"
         )
+        yield TemplateRemark(TemplateCodes.ENV_NAME_RESERVED, message, container, ("env", number, "name"))
     if name not in always and _is_secret_suspected(variable):
         message = f"{name} looks like a secret: use valueFrom with a Secret"
         yield TemplateRemark(TemplateCodes.LITERAL_SECRET_SUSPECTED, message, container, ("env", number))

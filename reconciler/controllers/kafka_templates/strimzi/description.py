@@ -96,7 +96,7 @@ def _check_template(
         if name in idle:
             yield TemplateRemark(
                 TemplateCodes.TEMPLATE_WITHOUT_EFFECT,
-                f"{name} has no effect, because the template requires {idle[name]}",
+                f"{name} has no effect, because it requires {idle[name]}",
                 name,
             )
             continue

@@ -41,7 +41,10 @@ def check_pool_families(
     for (_, name), pairs in sorted(pools_by_component.items()):
         if len(pairs) > 1:
             names = " and ".join(f"{pool} of {kafka}" for kafka, pool in sorted(pairs))
-            message = f"objects of {names} would have the same names, which start with {name}"
+            message = (
+                f"objects of {names} would have the same names, which start with {name}; rename one of the"
+                " KafkaNodePools"
+            )
             yield from (
                 (pool, ResourceIssue(TemplateCodes.COMPONENT_NAME_COLLISION, message, ("metadata", "name")))
                 for _, pool in pairs
@@ -54,7 +57,7 @@ def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterat
         # A v1beta2 Kafka with `replicas` needs no KafkaNodePools. Therefore, report no error if this Kafka has no
         # pools.
         if pools or not _has_own_nodes(kafka):
-            found = f"has only {len(pools)} without replicas" if pools else "has no KafkaNodePool"
+            found = "has only KafkaNodePools without replicas" if pools else "has no KafkaNodePool"
             yield ResourceIssue(
                 TemplateCodes.NO_USABLE_POOL, f"{kafka.key} must have a KafkaNodePool with replicas, but {found}"
             )

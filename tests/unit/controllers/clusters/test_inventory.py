@@ -174,11 +174,11 @@ def test_duplicate_repository_is_not_a_conflict_of_the_inventory() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param(build_cluster("East"), '"East" must be lower-case', id="no-dns-subdomain"),
+        pytest.param(build_cluster("East"), '"East" must contain only lower-case', id="no-dns-subdomain"),
         pytest.param(build_federated_cluster("east.lock"), ".lock", id="like-a-lock-file"),
-        pytest.param(build_repository("East"), '"East" must be lower-case', id="a-repository"),
+        pytest.param(build_repository("East"), '"East" must contain only lower-case', id="a-repository"),
         pytest.param(build_cluster("e" * 246), "at most 245", id="too-long"),
-        pytest.param(build_cluster('"a/b"'), "must be lower-case", id="two-segments"),
+        pytest.param(build_cluster('"a/b"'), "must contain only lower-case", id="two-segments"),
     ],
 )
 def test_cluster_name_must_be_valid_in_a_branch_name(text: str, message: str) -> None:

@@ -105,7 +105,7 @@ def test_error_in_a_condition_is_reported(condition: str, code: str) -> None:
     for result, where in ((of_type, "ComponentType/_cluster/market-stall"), (of_addon, "Addon/_cluster/lamp")):
         assert list_codes(result) == [code]
         assert find_finding(result, code).location.object == where
-        assert find_finding(result, code).message.startswith("MarketStall/square/bread in fair: lamp/x: ")
+        assert find_finding(result, code).message.startswith("MarketStall/square/bread in fair, addon lamp/x: ")
 
 
 @pytest.mark.parametrize(

@@ -586,7 +586,7 @@ def test_new_required_field_makes_components_invalid_but_not_the_type() -> None:
     assert list_codes(result) == ["SchemaValidation"]
     ready_, instances = find_status(result, "ComponentType", "market-stall").conditions
     assert (ready_.status, instances.status, instances.reason) == ("True", "False", "SchemaValidation")
-    assert instances.message.startswith("1 of 2 components are not valid: MarketStall/square/bread: ")
+    assert instances.message.startswith("1 of 2 components is not valid: MarketStall/square/bread: ")
 
 
 def test_type_without_addons_and_with_many_resources_is_ready() -> None:

@@ -210,7 +210,7 @@ def test_render_error_names_component_environment_and_addon() -> None:
     result = reconcile(full_config(definition(), lamp, component_type(platform("lamp", "i", {"n": 0}))))
 
     (item,) = [entry for entry in list_findings(result) if entry.severity == "error"]
-    assert item.message.startswith("MarketStall/square/bread in fair: lamp/i: spec.creates[0].resource.data ")
+    assert item.message.startswith("MarketStall/square/bread in fair, addon lamp/i: spec.creates[0].resource.data ")
     assert (item.location.file, item.location.object) == ("03.yaml", "Addon/_cluster/lamp")
 
 

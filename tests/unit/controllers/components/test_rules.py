@@ -86,7 +86,7 @@ def test_addon_rules_are_checked_before_its_condition(rule: Any, codes: list[str
 
     assert list_codes(result) == codes
     if codes:
-        assert "in fair: lamp/x: the rule at spec.validation.rules[0]" in find_finding(result, codes[0]).message
+        assert "in fair, addon lamp/x: the rule at spec.validation.rules[0]" in find_finding(result, codes[0]).message
 
 
 def test_component_without_binding_is_validated_and_not_rendered() -> None:
@@ -117,7 +117,9 @@ def test_addon_rules_of_a_component_without_binding() -> None:
 
     result = reconcile([SIZED, lamp, component_type(allow=[allowed("lamp")]), component({"lamp": {"n": 3}})])
 
-    assert find_finding(result, "ValidationRuleFailed").message.startswith("MarketStall/square/bread: lamp/default: ")
+    assert find_finding(result, "ValidationRuleFailed").message.startswith(
+        "MarketStall/square/bread, addon lamp/default: "
+    )
 
 
 REQUIRED = definition(values=schema({}, {"host": "string | required=true"}))
@@ -151,4 +153,4 @@ def test_required_value_that_an_environment_does_not_set() -> None:
     assert read_ready(result, "MarketStall", "cake") == ("False", "SchemaValidation")
     valid = find_status(result, "ComponentType", "market-stall").conditions[1]
     assert (valid.type, valid.status, valid.reason) == ("InstancesValid", "False", "SchemaValidation")
-    assert valid.message.startswith("1 of 2 components are not valid: MarketStall/square/cake: ")
+    assert valid.message.startswith("1 of 2 components is not valid: MarketStall/square/cake: ")

@@ -113,8 +113,14 @@ def test_overrides_of_the_only_instance(instance: str, key: str, codes: list[str
         assert read_values(result, f"configmap-bread-{instance or 'default'}.yaml")["glow"] == "red"
 
 
-@pytest.mark.parametrize("key", ["same", "default"])
-def test_override_of_an_ambiguous_instance_id(key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "step"),
+    [
+        ("same", "set a different instanceId for each addon"),
+        ("default", "use one of the keys deskLamp, awning"),
+    ],
+)
+def test_override_of_an_ambiguous_instance_id(key: str, step: str) -> None:
     other = annotator("awning", "developer")
     instance = "" if key == "default" else key
     output = untyped_component(platform("desk-lamp", instance), platform("awning", instance))
@@ -122,7 +128,7 @@ def test_override_of_an_ambiguous_instance_id(key: str) -> None:
 
     assert list_codes(result) == ["OverrideKeyAmbiguous"]
     message = find_finding(result, "OverrideKeyAmbiguous").message
-    assert message == f"spec.addonOverrides.{key} matches several addons: desk-lamp/{key} and awning/{key}"
+    assert message == f"spec.addonOverrides.{key} matches several addons: desk-lamp/{key} and awning/{key}; {step}"
 
 
 def test_platform_addon_overrides_are_refused() -> None:

@@ -254,7 +254,7 @@ def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) 
         pytest.param(
             {"deskLamp": {}, "desk-lamp": {}},
             "OverrideKeyAmbiguous",
-            "deskLamp and spec.platformAddonOverrides.desk-lamp both override desk-lamp; use one key",
+            "deskLamp and spec.platformAddonOverrides.desk-lamp both override desk-lamp; use only one of the keys",
             id="twice",
         ),
     ],

@@ -314,8 +314,8 @@ def test_empty_fields_are_omitted() -> None:
         pytest.param(
             build_repository_target("eu", packages=["Upper"]),
             "ValidationError",
-            'spec.targets[0] (eu/Upper): spec.downstream.package is not a valid package path: "Upper" must be '
-            'lower-case letters, digits and "-", and start and end with a letter or digit',
+            'spec.targets[0] (eu/Upper): spec.downstream.package is not a valid package path: "Upper" must contain '
+            'only lower-case letters, digits and "-", and must start and end with a letter or digit',
             id="invalid-variant",
         ),
         pytest.param(

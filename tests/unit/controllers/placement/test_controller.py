@@ -239,7 +239,7 @@ def test_adoption_requires_the_annotation_on_all_resources(annotations: list[str
         pytest.param([build_config_map(clusters="''")], "PlacementInvalid", "app.yaml:6", 'not ""', id="an-empty-annotation"),
         pytest.param(
             [build_config_map(namespace="Ferry", clusters="east")], "ResourcePathNotUsable", "app.yaml:5",
-            '"Ferry" must be lower-case', id="a-namespace-that-is-no-folder",
+            '"Ferry" must contain only lower-case', id="a-namespace-that-is-no-folder",
         ),
         pytest.param(
             [build_config_map(namespace="a.lock", clusters="east")], "ResourcePathNotUsable", "app.yaml:5", ".lock",

@@ -66,7 +66,7 @@ def test_a_file_of_clusters_is_parsed(text: str, expected: list[tuple[str, dict[
         (parse_catalog, "catalog=https://ada:secret@example.com/c.git", "must not contain a user name, password"),
         (parse_catalog, "c:svn=https://example.com", "can only be git, helm or oci, not 'svn'"),
         (parse_catalog, "c=oci://example.com/c#main", "#BRANCH requires a Git repository"),
-        (parse_catalog, "C=./c.git", 'the name of the catalog is invalid: "C" must be lower-case'),
+        (parse_catalog, "C=./c.git", 'the name of the catalog is invalid: "C" must contain only lower-case'),
         (parse_cluster, "berlin,region", "'region' must have the form KEY=VALUE"),
         (parse_cluster, "berlin,region=a b", 'the label region is invalid: the value "a b"'),
         (parse_cluster, "admin@berlin", 'the name of the cluster is invalid: "admin@berlin"'),

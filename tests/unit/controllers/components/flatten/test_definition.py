@@ -502,7 +502,7 @@ def test_variable_that_only_a_render_has_is_refused(name: str) -> None:
 
     assert code == "NotBakeable"
     assert (
-        f'spec.patches[0].patch.value must not use {name}, because definitions do not have this variable: "size({name}) > 0"'
+        f'spec.patches[0].patch.value must not use {name}, because definitions have no such variable; found "size({name}) > 0"'
         in message
     )
 
@@ -510,12 +510,12 @@ def test_variable_that_only_a_render_has_is_refused(name: str) -> None:
 REFUSED = [
     pytest.param(
         build_addon(patch("/spec/x", 1, condition="${env.name == 'live'}")),
-        "must not use env, because its value is unknown before a render: \"env.name == 'live'\"",
+        "must not use env, because its value is unknown before a render; found \"env.name == 'live'\"",
         id="condition-of-a-patch",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1), condition="${metadata.name == 'x'}"),
-        "must not use metadata, because its value is unknown before a render: \"metadata.name == 'x'\"",
+        "must not use metadata, because its value is unknown before a render; found \"metadata.name == 'x'\"",
         id="condition",
     ),
     pytest.param(
@@ -525,12 +525,12 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/metadata/labels/${build.image}", 1)),
-        'spec.patches[0].patch.path must not use build, because its value is unknown before a render: "build.image"',
+        'spec.patches[0].patch.path must not use build, because its value is unknown before a render; found "build.image"',
         id="path",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, forEach="${workload.zones}")),
-        'spec.patches[0].forEach must not use workload, because its value is unknown before a render: "workload.zones"',
+        'spec.patches[0].forEach must not use workload, because its value is unknown before a render; found "workload.zones"',
         id="loop",
     ),
     pytest.param(
@@ -583,7 +583,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1), validation={"rules": [{"expression": "env.name != ''", "message": "no"}]}),
-        "must only use fields that the type sets, because definitions cannot contain rules: \"env.name != ''\"",
+        "must only use fields that the type sets, because definitions cannot contain rules; found \"env.name != ''\"",
         id="rule",
     ),
     pytest.param(
@@ -614,7 +614,7 @@ def test_addon_that_cannot_be_flattened_is_refused(addon: dict[str, Any], expect
     refusals = build_setup(addon, config=config).list_refusals()
 
     assert [code for code, _ in refusals] == ["NotBakeable"]
-    assert refusals[0][1].startswith("mill-with-everything cannot be generated: Addon")
+    assert refusals[0][1].startswith("the definition mill-with-everything cannot be generated, because of Addon")
     assert expected in refusals[0][1]
 
 

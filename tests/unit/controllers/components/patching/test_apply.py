@@ -89,7 +89,7 @@ def test_missing_location_is_reported_with_the_number_of_items() -> None:
     with pytest.raises(FieldFindingError) as raised:
         apply_operation({"c": [1, 2]}, build_operation("replace", "/c/[5]/d", 1), PatchBudget())
 
-    message = 'spec.patches[0].patch.path must address one of the 2 items of /c, not index 5: "/c/[5]/d"'
+    message = 'spec.patches[0].patch.path must address an item of /c, which has 2 items, not index 5: "/c/[5]/d"'
     assert raised.value.field_finding.message == message
     assert raised.value.field_finding.path == (*AT, "path")
 
@@ -280,7 +280,9 @@ def test_exponential_growth_exceeds_the_budget() -> None:
         for number in range(60):
             apply_operation(document, build_operation("add", f"/a/k{number}", copy.copy(document["a"])), allowance)
 
-    with pytest.raises(FieldFindingError, match="exceeds the limit for the patches of a render: 4,000,000"):
+    with pytest.raises(
+        FieldFindingError, match="exceeds the limit of 4,000,000 written characters for all patches of a render"
+    ):
         double_repeatedly()
 
 

@@ -78,18 +78,18 @@ def list_messages(fields: str | dict[str, Any], value: Any, *, required: bool = 
         ),
         pytest.param("number | multipleOf=0.1", 0.35, "must be a multiple of 0.1, not 0.35", id="multiple"),
         pytest.param("string | minLength=2", "a", 'must have at least 2 characters, not 1: "a"', id="too-short"),
-        pytest.param("string | maxLength=1", "😀😀", 'must have at most 1 characters, not 2: "😀😀"', id="too-long"),
+        pytest.param("string | maxLength=1", "😀😀", 'must have at most 1 character, not 2: "😀😀"', id="too-long"),
         pytest.param("string | pattern=^a", "ba", 'must match ^a, not "ba"', id="pattern"),
         pytest.param("string | pattern=a$", "a\n", 'must match a$, not "a\\n"', id="end-is-the-end-of-text"),
-        pytest.param("[]string | minItems=1", [], "must have at least 1 items, not 0", id="too-few-items"),
-        pytest.param("[]string | maxItems=1", ["a", "b"], "must have at most 1 items, not 2", id="too-many-items"),
+        pytest.param("[]string | minItems=1", [], "must have at least 1 item, not 0", id="too-few-items"),
+        pytest.param("[]string | maxItems=1", ["a", "b"], "must have at most 1 item, not 2", id="too-many-items"),
         pytest.param(
             "[]string | uniqueItems=true", ["a", "b", "a"], 'must not contain the item "a" twice', id="item-twice"
         ),
         pytest.param(
             "[]integer | uniqueItems=true", [1, 1.0], "must not contain the item 1.0 twice", id="number-twice"
         ),
-        pytest.param("object | minProperties=1", {}, "must have at least 1 fields, not 0", id="too-few-fields"),
+        pytest.param("object | minProperties=1", {}, "must have at least 1 field, not 0", id="too-few-fields"),
         pytest.param(
             "map[string]string | maxProperties=0", {"a": "b"}, "must have at most 0 fields, not 1", id="too-many-fields"
         ),
