@@ -43,7 +43,7 @@ from reconciler.review.change_archive import ChangeArchive
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.console.context import ConsoleContext
 from reconciler.service.index_thread import IndexThread
-from reconciler.service.pass_activity import list_pass_events
+from reconciler.service.pass_activity import list_pass_events, list_published_removals
 
 if TYPE_CHECKING:
     from reconciler.git.errors import GitError
@@ -103,6 +103,8 @@ class Console:
         def record_index(index: FleetIndex) -> None:
             archive.update(index)
             reviews.activity.update(index)
+            if not state.is_read_only:
+                reviews.activity.append(indexer.take_removals())
 
         self._index_thread = index_thread = IndexThread(indexer, record_index)
         self._settings = settings
@@ -235,7 +237,8 @@ def observe_pass(report: PassReport, failures: Mapping[str, GitError], completed
     errors = {target: failures[target.url].message for target in targets if target.url in failures}
     errors |= dict(_list_unread(plan))
     rollouts = tuple(list_rollouts(plan.rollout_gates))
-    return ObservedPass(plan.config_id, completed_at, targets, plan.list_findings(), errors, rollouts)
+    removals = tuple(list_published_removals(report))
+    return ObservedPass(plan.config_id, completed_at, targets, plan.list_findings(), errors, rollouts, removals)
 
 
 def _list_unread(plan: FleetPlan) -> Iterator[tuple[Target, str]]:

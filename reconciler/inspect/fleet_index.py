@@ -10,11 +10,13 @@ from contextlib import AbstractContextManager, contextmanager
 
 from reconciler.git.errors import GitError
 from reconciler.inspect.index_cache import IndexCache, IndexedTarget, StoredTarget
+from reconciler.inspect.published_removals import ObservedRemoval, read_removal_event
 from reconciler.inspect.report import read_cluster
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.output.fleet.activity import ActivityEvent
 from reconciler.output.fleet.builder import build_fleet_index, index_target
 from reconciler.output.fleet.model import FleetIndex, TargetEntry
 from reconciler.output.fleet.rollouts import Rollout
@@ -40,6 +42,7 @@ class ObservedPass:
         completed_at: The end of the pass, in seconds since 1970.
         targets: All targets of this shard with their labels.
         errors: The error of each target that the pass could not read, by target.
+        removals: The packages whose removal was published since the previous pass.
     """
 
     config: str
@@ -48,6 +51,7 @@ class ObservedPass:
     findings: tuple[Finding, ...] = ()
     errors: Mapping[Target, str] = field(default_factory=dict)
     rollouts: tuple[Rollout, ...] = ()
+    removals: tuple[ObservedRemoval, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,9 @@ class FleetIndexer:
         self._pool = VariantPool()
         self._number = 0
         self._last: FleetIndex | None = None
+        # The removals whose commits were not read yet, and the events about the other removals.
+        self._unread_removals: tuple[ObservedRemoval, ...] = ()
+        self._removal_events: list[ActivityEvent] = []
 
     def continue_from(self, previous: FleetIndexer, *, keeps_entries: bool) -> None:
         """Take over the index number and the known targets of a previous indexer, which must not be used any more.
@@ -91,6 +98,7 @@ class FleetIndexer:
             keeps_entries: Whether the first update can use the entries of targets whose refs have not moved.
         """
         self._number = previous._number
+        self._unread_removals, self._removal_events = previous._unread_removals, previous._removal_events
         known = previous._known
         self._known = known if keeps_entries else {key: _forget_heads(target) for key, target in known.items()}
 
@@ -103,7 +111,9 @@ class FleetIndexer:
         Raises:
             GitError: The repositories cannot be opened.
         """
-        with self._open_reader(frozenset(target.url for target in observed.targets)) as reader:
+        self._unread_removals += observed.removals
+        opened = (*observed.targets, *(removal.target for removal in self._unread_removals))
+        with self._open_reader(frozenset(target.url for target in opened)) as reader:
             if self._cache and not self._known:
                 self._known = dict(_restore_targets(self._cache.read(), observed))
             known = self._keep_targets(observed, reader)
@@ -115,6 +125,9 @@ class FleetIndexer:
                 for target in targets:
                     known[target.key] = self._read_target(reader, target, observed.targets[target])
                     report_progress(len(known), len(observed.targets))
+            now = observed.completed_at
+            self._removal_events += [read_removal_event(removal, reader, now) for removal in self._unread_removals]
+        self._unread_removals = ()
         self._known = known
         self._unstored_count += len(moved)
         if self._unstored_count > len(known) * _MAX_UNSTORED_SHARE:
@@ -130,6 +143,11 @@ class FleetIndexer:
             self._number, observed.completed_at, observed.config, entries, observed.findings, observed.rollouts
         )  # fmt: skip
         return index
+
+    def take_removals(self) -> list[ActivityEvent]:
+        """Return the events about published removals since the last call."""
+        events, self._removal_events = self._removal_events, []
+        return events
 
     def store(self) -> None:
         """Store the entries of all targets, if entries have changed since they were stored."""

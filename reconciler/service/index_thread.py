@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reconciler.git.errors import GitError
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.telemetry.event_log import log
 
@@ -66,8 +66,10 @@ class IndexThread:
         self._thread.start()
 
     def observe(self, observed: ObservedPass) -> None:
-        """Request an index for a pass. An earlier request that has not started is replaced."""
+        """Request an index for a pass. It replaces an earlier request that has not started, except for its removals."""
         with self._changed:
+            if self._observed:
+                observed = replace(observed, removals=(*self._observed.removals, *observed.removals))
             self._observed = observed
             self._changed.notify_all()
 

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from reconciler.git.push_outcomes import PushDone
+from reconciler.inspect.published_removals import ObservedRemoval
 from reconciler.output.fleet.activity import ActivityEvent
 from reconciler.output.text import format_count
+from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.model.outcomes import Draft, Unchanged
 from reconciler.reconcile.commits import WrittenPlan
 from reconciler.reconcile.publication_log import list_new_revisions
@@ -19,12 +21,12 @@ _MAX_CAUSES = 10
 def list_pass_events(report: PassReport, now: int) -> list[ActivityEvent]:
     """Return the events of a pass. A pass without an effect has no events.
 
-    The index contains the publications. Therefore, this function only counts them.
+    Other code creates the events about publications and removals. Therefore, this function only counts them.
 
     Args:
         now: The end of the pass, in seconds since 1970.
     """
-    pushed = [written for name, written in report.written.items() if isinstance(report.outcomes[name], PushDone)]
+    pushed = [*_list_pushed(report)]
     events = [event for written in pushed for event in _list_draft_events(written, now)]
     counts = Counter(action for event in events for action in event.actions)
     publications = sum(1 for written in pushed for _ in list_new_revisions(written.plan))
@@ -34,11 +36,33 @@ def list_pass_events(report: PassReport, now: int) -> list[ActivityEvent]:
         "draft withdrawn": counts["draft-withdrawn"],
         "draft with conflicts": counts["conflict"],
         "publication found": publications,
+        "package removed": sum(1 for _ in list_published_removals(report)),
     }
     texts = [_format_effect(count, effect) for effect, count in effects.items() if count]
     if texts:
         events.append(ActivityEvent(("pass",), now, now, message=", ".join(texts), commit=report.plan.config_id))
     return events
+
+
+def list_published_removals(report: PassReport) -> Iterator[ObservedRemoval]:
+    """Yield the packages that were published in the previous pass, and whose removal is published now."""
+    for written in _list_pushed(report):
+        plan = written.plan
+        for removal in plan.removals:
+            if removal.kind == "withdrawn" and plan.heads.target_branch and _was_published(plan, removal.package):
+                yield ObservedRemoval(
+                    plan.target, removal.package, removal.reason, plan.previous_state.observed_commit,
+                    plan.heads.target_branch,
+                )  # fmt: skip
+
+
+def _list_pushed(report: PassReport) -> Iterator[WrittenPlan]:
+    return (written for name, written in report.written.items() if isinstance(report.outcomes[name], PushDone))
+
+
+def _was_published(plan: TargetPlan, package: str) -> bool:
+    previous = plan.previous_state.packages.get(package)
+    return previous is not None and (previous.removal is not None or previous.published_version is not None)
 
 
 def _format_effect(count: int, effect: str) -> str:
@@ -70,7 +94,7 @@ def _list_draft_events(written: WrittenPlan, now: int) -> Iterator[ActivityEvent
             package = outcome.variant.target.package
             yield ActivityEvent(("draft-withdrawn",), now, now, target, package, message=outcome.reason)
     for removal in plan.removals:
-        if removal.kind == "withdrawn":
+        if removal.kind == "withdrawn" and not _was_published(plan, removal.package):
             yield ActivityEvent(("draft-withdrawn",), now, now, target, removal.package, message=removal.reason)
         elif removal.kind == "proposed" and removal.is_new:
             commit = written.draft_heads.get(removal.record.draft_branch, "")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reconciler.catalog.files import CommitId
 from reconciler.krm.times import format_rfc3339
-from tests.support.console import ConsoleClient, open_console
+from tests.support.console import ConsoleClient, open_console, strip_tags
+from tests.support.git_environment import SECONDS
 from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.world import package, variant
 
@@ -85,6 +88,86 @@ def test_passes_record_the_drafts_that_they_change(console: ConsoleClient) -> No
     assert [event["subject"] for event in list_events(console, "action=pass")] == [
         "1 draft withdrawn", "1 draft updated",
     ]  # fmt: skip
+
+
+@pytest.fixture
+def removing_console(tmp_path: Path) -> ConsoleClient:
+    """A console with an open draft that removes the published package `metrics` on berlin."""
+    world = begin(tmp_path, published)
+    console = open_console(world)
+    console.update()
+    world.write({"metrics.yaml": None})
+    console.update()
+    return console
+
+
+def list_removals(console: ConsoleClient) -> list[tuple[Any, ...]]:
+    fields = ("actions", "target", "package", "by", "reason", "commit", "subject")
+    return [tuple(event.get(field, "") for field in fields) for event in list_events(console, "action=removed")]
+
+
+GONE = "PackageVariant/default/metrics-berlin does not exist any more"
+
+
+@pytest.mark.slow
+def test_a_merged_removal_has_its_commit_and_author(removing_console: ConsoleClient) -> None:
+    console, world = removing_console, removing_console.world
+    world.merge("berlin", "merge", draft="removals/berlin")
+    commit = world.head("clusters/berlin")
+    world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 3")
+    # The commits of people have this date in tests, and the log contains the last 30 days.
+    world.now = SECONDS + DAY
+    console.update()
+
+    assert list_removals(console) == [(["removed"], "berlin", "metrics", "Ada", "", commit, GONE)]
+    assert describe(console, "action=draft-withdrawn") == []
+    assert "1 package removed" in list_events(console, "action=pass")[0]["subject"]
+    assert "removed berlin/metrics" in strip_tags(console.get("/activity?action=removed").text)
+    assert "removed berlin/metrics" in strip_tags(console.get("/targets/berlin?view=history").text)
+
+
+@pytest.mark.slow
+def test_an_approved_removal_is_one_event(removing_console: ConsoleClient) -> None:
+    console = removing_console
+    change = console.find_change("delete metrics")
+    console.confirm({"verb": "approve", "change": change.key, "removals": "yes"}, reason="obsolete", count="1")
+    commit = console.world.head("clusters/berlin")
+    console.update()
+    console.update()
+
+    assert list_removals(console) == [
+        (["approved", "removed"], "berlin", "metrics", "Ada Example", "obsolete", commit, GONE)
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_removal_whose_commit_cannot_be_read_has_no_author(removing_console: ConsoleClient) -> None:
+    console, world = removing_console, removing_console.world
+    world.merge("berlin", "merge", draft="removals/berlin")
+    observed = world.observe_pass()
+    (removal,) = observed.removals
+    broken = replace(removal, since=None, until=CommitId("0" * 40))
+    console.context.index_thread.build(replace(observed, removals=(broken,)))
+
+    assert list_removals(console) == [(["removed"], "berlin", "metrics", "", "", "", GONE)]
+
+
+@pytest.mark.slow
+def test_a_removal_is_found_again_after_an_index_that_cannot_be_built(
+    removing_console: ConsoleClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console, world = removing_console, removing_console.world
+    world.merge("berlin", "merge", draft="removals/berlin")
+    with monkeypatch.context() as patch:
+        patch.setattr("reconciler.inspect.fleet_index.read_cluster", lambda *_: 1 / 0)
+        patch.setattr("reconciler.inspect.fleet_index.read_removal_event", lambda *_: 1 / 0)
+        console.update()
+    before = list_removals(console)
+    world.now = SECONDS + DAY
+    console.update()
+
+    assert before == []
+    assert [event[2] for event in list_removals(console)] == ["metrics"]
 
 
 @pytest.mark.slow

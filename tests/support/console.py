@@ -78,6 +78,7 @@ class ConsoleClient:
         self.retried_remotes: list[str] = []
         self.sign_ins = SignInState(self._read_clock)
         indexer = world.create_indexer()
+        self._take_removals = indexer.take_removals
         archive = ChangeArchive()
         self.activity = ActivityLog(world.folder / "activity.jsonl", self._read_clock)
         index_thread = IndexThread(indexer, self._record_index)
@@ -127,6 +128,7 @@ class ConsoleClient:
     def _record_index(self, index: FleetIndex) -> None:
         self.context.archive.update(index)
         self.activity.update(index)
+        self.activity.append(self._take_removals())
 
     def _record_pass(self, report: PassReport) -> None:
         self.activity.append(list_pass_events(report, self.world.now))

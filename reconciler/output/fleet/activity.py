@@ -10,10 +10,11 @@ from reconciler.output.fleet.model import PackageRow
 from reconciler.output.fleet.publications import Publication
 
 ActivityAction = Literal[
-    "published", "approved", "proposed", "rejected", "draft-created", "draft-updated", "draft-withdrawn", "conflict",
-    "pass",
+    "published", "removed", "approved", "proposed", "rejected", "draft-created", "draft-updated", "draft-withdrawn",
+    "conflict", "pass",
 ]  # fmt: skip
 ACTIVITY_ACTIONS: tuple[ActivityAction, ...] = get_args(ActivityAction)
+_PUBLICATION_ACTIONS: tuple[ActivityAction, ...] = ("approved", "published", "removed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class ActivityEvent:
 
     @property
     def publication_key(self) -> tuple[str, str, str] | None:
-        """The package and the commit of a publication or approval. None for other events."""
-        is_publication = self.commit and ("published" in self.actions or "approved" in self.actions)
+        """The package and the commit of a publication, removal or approval. None for other events."""
+        is_publication = self.commit and any(action in _PUBLICATION_ACTIONS for action in self.actions)
         return (self.target, self.package, self.commit) if is_publication else None
 
 
@@ -71,8 +72,8 @@ def merge_activity(
 ) -> tuple[ActivityEvent, ...]:
     """Return the events of the log and the publications of an index, the newest first.
 
-    An approval and a publication with the same commit become one event. At equal times, approvals and publications come
-    first, then other events in the reverse order of the log.
+    An approval and a publication or removal with the same commit become one event. At equal times, approvals,
+    publications and removals come first, then other events in the reverse order of the log.
     """
     known = {(row.target, row.package, publication.commit): (row, publication) for row, publication in publications}
     merged = {key: create_publication_event(*item, item[1].seconds) for key, item in known.items()}
@@ -87,9 +88,9 @@ def merge_activity(
 
 
 def _merge(first: ActivityEvent, second: ActivityEvent) -> ActivityEvent:
-    """Merge two events of one publication. The result has the revision number and the actions of both events."""
+    """Merge two events of one publication or removal. The result has the revision number and the actions of both."""
     chosen = first if first.revision else second
     if first.actions == second.actions:
         return chosen
     actions = {*first.actions, *second.actions}
-    return replace(chosen, actions=tuple(action for action in ("approved", "published") if action in actions))
+    return replace(chosen, actions=tuple(action for action in _PUBLICATION_ACTIONS if action in actions))

@@ -30,6 +30,10 @@ def event(*actions: ActivityAction, commit: str = "c1", revision: int = 0, secon
             [(("published",), 2), (("approved", "published"), 1)], id="replaced-with-approval",
         ),
         pytest.param(
+            "", [event("approved", commit="c3"), event("removed", commit="c3")],
+            [(("published",), 2), (("approved", "removed"), 0)], id="removed-with-approval",
+        ),
+        pytest.param(
             "", [event("rejected"), event("pass", commit="")], [(("pass",), 0), (("rejected",), 0), (("published",), 2)],
             id="other-events",
         ),
