@@ -12,7 +12,7 @@ from reconciler.bootstrap.options import build_git_options, get_cache_file
 from reconciler.credential_files import SecretFileError, read_secrets
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions
-from reconciler.server.address import LOOPBACK_NAMES
+from reconciler.server.address import LOOPBACK_NAMES, get_socket_path
 from reconciler.server.authentication.access_tokens import AccessToken, read_token_file
 from reconciler.server.authentication.combined import CombinedAuthenticator
 from reconciler.server.authentication.pending_sign_ins import PendingSignIns
@@ -145,8 +145,8 @@ def _build_local_authenticator(settings: Settings) -> Authenticator:
     if not is_loopback(settings.listen_address):
         raise SettingsError(
             "console.auth: the mode none has no authentication, so `server.listen` must be an address of this machine,"
-            f' for example 127.0.0.1:8080, not "{settings.listen_address}"; to use this address, set `console.auth` to'
-            " other modes, for example [proxy, tokens]"
+            f' for example 127.0.0.1:8080, or a Unix socket, not "{settings.listen_address}"; to use this address, set'
+            " `console.auth` to other modes, for example [proxy, tokens]"
         )
     return LocalAuthenticator(Reviewer(*build_git_options(settings).author))
 
@@ -159,10 +159,10 @@ def _build_token_authenticator(settings: Settings, clock: Callable[[], float]) -
 def _build_proxy_authenticator(
     settings: Settings, find_permissions: Callable[[Reviewer], Permissions]
 ) -> Authenticator:
-    if not settings.server.trusted_proxies:
+    if not (settings.server.trusted_proxies or get_socket_path(settings.listen_address)):
         raise SettingsError(
             "server.trusted_proxies: must contain the network of the proxy, for example [10.0.0.0/8], because"
-            " `console.auth` contains `proxy`"
+            " `console.auth` contains `proxy`; or set `server.listen` to a Unix socket"
         )
     proxy = settings.console.proxy
     headers = ProxyHeaders(

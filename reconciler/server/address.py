@@ -11,10 +11,27 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 """The names of this machine in URLs and listen addresses."""
 API_PREFIX = "/api/v1"
 """The start of the paths of the API."""
+_UNIX_PREFIX = "unix:"
 
 
 class ListenError(Exception):
     """The server cannot listen on the address in the settings. The message contains the setting and its value."""
+
+
+def get_socket_path(address: str) -> str:
+    """Return the path of the Unix socket in an address such as "unix:/run/reconciler/http.sock".
+
+    Return "" if the address is a host and a port.
+
+    Raises:
+        ValueError: The path is not absolute.
+    """
+    if not address.startswith(_UNIX_PREFIX):
+        return ""
+    path = address.removeprefix(_UNIX_PREFIX)
+    if not path.startswith("/") or path.endswith("/") or "\0" in path:
+        raise ValueError("must contain the absolute path of a socket, for example unix:/run/reconciler/http.sock")
+    return path
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -11,7 +12,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.server.address import split_address
+from reconciler.server.address import get_socket_path, split_address
 
 _TIMEOUT_SECONDS = 5.0
 _LOOPBACK_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the names of these addresses, not a socket
@@ -45,6 +46,8 @@ def build_own_url(address: str, *, has_tls: bool) -> str:
     """
     if not address:
         raise ValueError("server.listen: must be host:port, not empty; or set --url to the address of the service")
+    if get_socket_path(address):
+        return address
     host, port = split_address(address)
     if not port:
         raise ValueError(
@@ -80,8 +83,24 @@ def request_health(url: str, *, should_verify: bool = True) -> ServiceHealth:
             )
 
 
+class _UnixConnection(http.client.HTTPConnection):
+    """A connection through a Unix socket."""
+
+    def __init__(self, path: str, timeout_seconds: float) -> None:
+        super().__init__("localhost", timeout=timeout_seconds)
+        self._path = path
+
+    def connect(self) -> None:
+        """Open the connection."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
 def _connect(parts: SplitResult, timeout_seconds: float, *, should_verify: bool) -> http.client.HTTPConnection:
     host = parts.hostname or ""
+    if parts.scheme == "unix":
+        return _UnixConnection(parts.path, timeout_seconds)
     if parts.scheme == "http":
         return http.client.HTTPConnection(host, parts.port, timeout=timeout_seconds)
     context = ssl.create_default_context()
@@ -130,12 +149,14 @@ def send_request(
         NoResponseError: The service does not respond.
     """
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    is_unix_socket = bool(get_socket_path(url))
+    if not is_unix_socket and (parts.scheme not in ("http", "https") or not parts.hostname):
         raise ValueError(f"must be a URL that starts with http:// or https://, not {url!r}")
     connection = _connect(parts, timeout_seconds, should_verify=should_verify)
     try:
         method = "GET" if body is None else "POST"
-        connection.request(method, f"{parts.path.rstrip('/')}{path}", body, headers or {})
+        prefix = "" if is_unix_socket else parts.path.rstrip("/")
+        connection.request(method, f"{prefix}{path}", body, headers or {})
         response = connection.getresponse()
         return response, response.read(max_bytes)
     except (OSError, http.client.HTTPException) as error:

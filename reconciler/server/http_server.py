@@ -16,10 +16,11 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.server.address import ListenError, split_address
+from reconciler.server.address import ListenError, get_socket_path, split_address
 from reconciler.server.limits import ServerLimits
 from reconciler.server.protocol import build_protocol_class
 from reconciler.server.tls import CertificateFiles, ServerCertificate
+from reconciler.server.unix_socket import open_unix_socket, remove_socket_file
 from reconciler.telemetry.event_log import log
 
 _BACKLOG = 1024
@@ -40,7 +41,7 @@ class HttpServer:
         self._listener: _Listener | None = None
 
     def listen(self, address: str, certificate_files: CertificateFiles | None = None) -> None:
-        """Listen on an address such as "127.0.0.1:8080". If the address is "", stop listening.
+        """Listen on an address such as "127.0.0.1:8080" or "unix:/run/http.sock". If the address is "", stop listening.
 
         Args:
             certificate_files: The files of the certificate. If None, the server does not use TLS.
@@ -54,7 +55,9 @@ class HttpServer:
         certificate = ServerCertificate(certificate_files) if certificate_files else None
         # Open the new socket first. If this fails, the server continues to use the old socket.
         listening_socket = self._open_socket(address) if address else None
-        self.close()
+        if self._listener:
+            self._listener.close(keeps_socket_file=self._listener.address == address)
+            self._listener = None
         if listening_socket:
             self._listener = _start_listener(address, listening_socket, certificate, self._app, self._limits)
 
@@ -69,6 +72,8 @@ class HttpServer:
         return str(self._activated_socket.getsockname()[0]) if self._activated_socket else ""
 
     def _open_socket(self, address: str) -> socket.socket:
+        if self._activated_socket and get_socket_path(address):
+            raise ListenError("must be host:port, because the socket unit of systemd passes a TCP socket")
         # Use a copy of an open socket, because a listener closes its socket at its end.
         if self._activated_socket:
             return self._activated_socket.dup()
@@ -101,14 +106,25 @@ class _Listener:
 
     @property
     def port(self) -> int:
-        """The port of the socket."""
+        """The port of the socket. It is 0 for a Unix socket."""
+        if self.listening_socket.family == socket.AF_UNIX:
+            return 0
         return int(self.listening_socket.getsockname()[1])
 
     def is_equal(self, address: str, certificate_files: CertificateFiles | None) -> bool:
         """Return whether the listener has this address and the certificate of these files."""
         return (self.address, self.certificate and self.certificate.files) == (address, certificate_files)
 
-    def close(self) -> None:
+    def close(self, *, keeps_socket_file: bool = False) -> None:
+        """Stop accepting connections, and complete open requests.
+
+        Args:
+            keeps_socket_file: Whether another listener uses the same Unix socket.
+        """
+        path = get_socket_path(self.address)
+        # Delete the file first. Later, it can already belong to a new process.
+        if path and not keeps_socket_file:
+            remove_socket_file(path)
         self.server.should_exit = True
         self.thread.join()
         log.info("server_stopped", address=self.address)
@@ -166,6 +182,8 @@ def _start_listener(
 
 
 def _open_socket(address: str) -> socket.socket:
+    if path := get_socket_path(address):
+        return open_unix_socket(path, _BACKLOG)
     host, port = split_address(address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Set the protocol: asyncio sets TCP_NODELAY only for sockets with this protocol. Without TCP_NODELAY, each

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reconciler.server.request_origin import OriginRules
+from reconciler.server.request_origin import OriginRules, is_proxy_connection
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import HTTP_METHODS, HTTP_REQUEST_DURATION, HTTP_REQUESTS
 from reconciler.telemetry.traces import request_span
@@ -57,7 +57,7 @@ class RequestMetrics:
             await self._process(scope, receive, send, span)
 
     def _get_trace_parent(self, scope: Scope) -> str:
-        is_trusted = scope["client"] and self._get_origin_rules().trusts(scope["client"][0])
+        is_trusted = is_proxy_connection(scope, self._get_origin_rules())
         return Headers(scope=scope).get("traceparent", "") if is_trusted else ""
 
     async def _process(self, scope: Scope, receive: Receive, send: Send, span: Span | None) -> None:

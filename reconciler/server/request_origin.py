@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.server.address import LOOPBACK_NAMES, split_address
+from reconciler.server.address import LOOPBACK_NAMES, get_socket_path, split_address
 from reconciler.server.request_limits import CLOSE
 
 # Allow any host name for these paths, because probes use the address of the pod, and webhooks have a signature.
@@ -57,9 +57,10 @@ def build_origin_rules(
     listen: str, hosts: Iterable[str], external_url: str, trusted_proxies: Sequence[str]
 ) -> OriginRules:
     """Return the rules for a server that listens on the address `listen` and has the URL `external_url`."""
-    address = split_address(listen)[0].lower() if listen else ""
+    is_unix_socket = bool(get_socket_path(listen))
+    address = split_address(listen)[0].lower() if listen and not is_unix_socket else ""
     names = {host.lower() for host in hosts} | {address, urlsplit(external_url).hostname or ""} - {""}
-    if address in LOOPBACK_NAMES | _ALL_ADDRESSES:
+    if is_unix_socket or address in LOOPBACK_NAMES | _ALL_ADDRESSES:
         names |= LOOPBACK_NAMES
     networks = tuple(ipaddress.ip_network(text) for text in trusted_proxies)
     return OriginRules(frozenset(names), address in _ALL_ADDRESSES, networks)
@@ -67,7 +68,7 @@ def build_origin_rules(
 
 def is_loopback(listen: str) -> bool:
     """Return whether a server that listens on the address `listen` accepts only connections from this machine."""
-    return split_address(listen)[0].lower() in LOOPBACK_NAMES
+    return bool(get_socket_path(listen)) or split_address(listen)[0].lower() in LOOPBACK_NAMES
 
 
 class OriginCheck:
@@ -88,11 +89,22 @@ class OriginCheck:
         if scope["path"] not in PATHS_FOR_ALL_HOSTS and not rules.allows_host(headers.get("host", "")):
             await Response(status_code=HTTPStatus.MISDIRECTED_REQUEST, headers=CLOSE)(scope, receive, send)
             return
-        is_from_proxy = bool(scope["client"] and rules.trusts(scope["client"][0]))
+        is_from_proxy = is_proxy_connection(scope, rules)
         scope[_FROM_TRUSTED_PROXY] = is_from_proxy
         if is_from_proxy:
             _apply_forwarded_headers(scope, headers, rules)
         await self._app(scope, receive, send)
+
+
+def is_proxy_connection(scope: Scope, rules: OriginRules) -> bool:
+    """Return whether a proxy that `rules` trust has opened the connection of a request.
+
+    Only processes with access to the file of a Unix socket can open a connection through it. Therefore, each of them is
+    a trusted proxy. The port of the server is None for these connections.
+    """
+    if scope["client"]:
+        return rules.trusts(scope["client"][0])
+    return bool(scope["server"]) and scope["server"][1] is None
 
 
 def is_from_trusted_proxy(scope: Scope) -> bool:
@@ -106,9 +118,10 @@ def _apply_forwarded_headers(scope: Scope, headers: Headers, rules: OriginRules)
     Each proxy adds its client to the right end of the headers. Therefore, values that the client has sent are left of
     the address that the first trusted proxy has added.
     """
-    client, hops = scope["client"][0], 0
+    # A connection through a Unix socket has no client address.
+    client, hops = scope["client"][0] if scope["client"] else "", 0
     addresses = _split_values(headers.getlist("x-forwarded-for"))
-    while addresses and rules.trusts(client) and parse_address(addresses[-1]):
+    while addresses and (not client or rules.trusts(client)) and parse_address(addresses[-1]):
         client, hops = addresses.pop(), hops + 1
     protocols = _split_values(headers.getlist("x-forwarded-proto"))
     if hops:

@@ -50,13 +50,13 @@ UrlWithoutCredentials = Annotated[str, AfterValidator(_check_no_credentials)]
 
 
 def _check_listen_address(value: str) -> str:
-    if value:
+    if value and not address.get_socket_path(value):
         address.split_address(value)
     return value
 
 
 ListenAddress = Annotated[str, AfterValidator(_check_listen_address)]
-"""The address on which the HTTP server listens, as host:port. It can be empty."""
+"""The address on which the HTTP server listens, as host:port or as unix:PATH. It can be empty."""
 
 
 def _convert_list(value: Any) -> Any:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import field_validator, model_validator
 
+from reconciler.server import address
 from reconciler.settings.declaration import ListenAddress, SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 
@@ -30,9 +31,10 @@ class ServerSettings(SettingsGroup):
 
     listen: ListenAddress = declare(
         "127.0.0.1:8080",
-        "The address on which the service listens, as host:port, for example 0.0.0.0:8080. Port 0 selects any free "
-        "port. If this setting is empty, the service has no HTTP server. If this setting is not set and another "
-        "process uses the default address, the service logs a warning and has no HTTP server.",
+        "The address on which the service listens, as host:port, for example 0.0.0.0:8080, or as the path of a Unix "
+        "socket, for example unix:/run/reconciler/http.sock. Port 0 selects any free port. If this setting is empty, "
+        "the service has no HTTP server. If this setting is not set and another process uses the default address, the "
+        "service logs a warning and has no HTTP server.",
     )
     external_url: UrlWithoutCredentials = declare(
         "",
@@ -47,10 +49,17 @@ class ServerSettings(SettingsGroup):
     trusted_proxies: SettingList[str] = declare(
         (),
         "The networks of reverse proxies, for example [10.0.0.0/8]. For requests from these networks, the headers "
-        "X-Forwarded-For and X-Forwarded-Proto contain the client address and the scheme.",
+        "X-Forwarded-For and X-Forwarded-Proto contain the client address and the scheme. A proxy that connects "
+        "through a Unix socket (`listen`) is always trusted.",
     )
 
     tls: TlsSettings = TlsSettings()
+
+    @model_validator(mode="after")
+    def _check_tls(self) -> ServerSettings:
+        if self.tls.cert_file and address.get_socket_path(self.listen):
+            raise ValueError("must not contain `tls`, because `listen` is a Unix socket; the proxy terminates TLS")
+        return self
 
     @field_validator("external_url")
     @classmethod
