@@ -238,7 +238,8 @@ def observe_pass(report: PassReport, failures: Mapping[str, GitError], completed
     errors |= dict(_list_unread(plan))
     rollouts = tuple(list_rollouts(plan.rollout_gates))
     removals = tuple(list_published_removals(report))
-    return ObservedPass(plan.config_id, completed_at, targets, plan.list_findings(), errors, rollouts, removals)
+    findings = plan.list_findings()
+    return ObservedPass(plan.config_id, completed_at, targets, findings, errors, rollouts, removals, plan.objects)
 
 
 def _list_unread(plan: FleetPlan) -> Iterator[tuple[Target, str]]:

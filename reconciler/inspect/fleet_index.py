@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 
+from reconciler.catalog.catalog import ConfigObject
 from reconciler.git.errors import GitError
 from reconciler.inspect.index_cache import IndexCache, IndexedTarget, StoredTarget
 from reconciler.inspect.published_removals import ObservedRemoval, read_removal_event
@@ -19,6 +20,7 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.fleet.activity import ActivityEvent
 from reconciler.output.fleet.builder import build_fleet_index, index_target
 from reconciler.output.fleet.model import FleetIndex, TargetEntry
+from reconciler.output.fleet.owner_places import locate_owners
 from reconciler.output.fleet.rollouts import Rollout
 from reconciler.output.fleet.target_data import TargetData
 from reconciler.output.fleet.variants import VariantPool
@@ -43,6 +45,7 @@ class ObservedPass:
         targets: All targets of this shard with their labels.
         errors: The error of each target that the pass could not read, by target.
         removals: The packages whose removal was published since the previous pass.
+        objects: The objects of the config.
     """
 
     config: str
@@ -52,6 +55,7 @@ class ObservedPass:
     errors: Mapping[Target, str] = field(default_factory=dict)
     rollouts: tuple[Rollout, ...] = ()
     removals: tuple[ObservedRemoval, ...] = ()
+    objects: Mapping[ObjectKey, ConfigObject] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,8 @@ class FleetIndexer:
         self._number += 1
         self._pool.retain({draft.variant_digest for entry in entries for draft in entry.drafts})
         self._last = index = build_fleet_index(
-            self._number, observed.completed_at, observed.config, entries, observed.findings, observed.rollouts
+            self._number, observed.completed_at, observed.config, entries, observed.findings, observed.rollouts,
+            locate_owners(entries, observed.objects),
         )  # fmt: skip
         return index
 

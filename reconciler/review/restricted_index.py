@@ -42,7 +42,13 @@ def restrict_index(index: FleetIndex, permissions: Permissions) -> FleetIndex:
     targets = [_hide_names(entry, hidden) for entry in readable]
     findings = _select_findings(index.findings, targets, hidden)
     rollouts = select_rollouts(index.rollouts, names)
-    return build_fleet_index(index.number, index.completed_at, index.config, targets, findings, rollouts)
+    owners = {row.owner for target in targets for row in target.packages}
+    places = {
+        owner: place
+        for owner, place in index.owner_places.items()
+        if owner in owners and not hidden.occur_in(place.file)
+    }
+    return build_fleet_index(index.number, index.completed_at, index.config, targets, findings, rollouts, places)
 
 
 def _restrict_target(target: TargetEntry, permissions: Permissions) -> TargetEntry | None:

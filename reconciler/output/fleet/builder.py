@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from sys import intern
 
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.entries import build_conflict_entries
 from reconciler.output.fleet.change_key import ANY_TARGET, describe_change, format_owner
@@ -45,15 +45,19 @@ def build_fleet_index(
     targets: Iterable[TargetEntry],
     findings: Iterable[Finding],
     rollouts: Iterable[Rollout] = (),
+    owner_places: Mapping[str, SourceLocation] | None = None,
 ) -> FleetIndex:
     """Return the index of these targets.
 
     Args:
         completed_at: The end of the pass, in seconds since 1970.
+        owner_places: The places of the owners in the config. See `FleetIndex`.
     """
     entries = tuple(sorted(targets, key=lambda target: target.name))
     changes = sorted(_group_drafts(entries), key=lambda change: change.sort_key)
-    return FleetIndex(number, completed_at, config, entries, tuple(changes), tuple(findings), tuple(rollouts))
+    return FleetIndex(
+        number, completed_at, config, entries, tuple(changes), tuple(findings), tuple(rollouts), owner_places or {}
+    )
 
 
 def _group_drafts(targets: Iterable[TargetEntry]) -> Iterator[ReviewChange]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.package_changes import PackageChanges
@@ -305,6 +305,8 @@ class FleetIndex:
         config: The ID of the config, such as a commit ID.
         changes: The changes of open drafts, sorted by `ReviewChange.sort_key`.
         rollouts: The rollouts of override rules.
+        owner_places: The file and the line in the config of each object in `PackageRow.owner`, if the config contains
+            the object.
     """
 
     number: int
@@ -314,6 +316,7 @@ class FleetIndex:
     changes: tuple[ReviewChange, ...] = ()
     findings: tuple[Finding, ...] = ()
     rollouts: tuple[Rollout, ...] = ()
+    owner_places: Mapping[str, SourceLocation] = field(default_factory=dict)
 
     @cached_property
     def by_target(self) -> Mapping[str, TargetEntry]:
