@@ -14,6 +14,8 @@ from reconciler.output.fleet.model import DraftMember
 
 _MAX_PROCESSES = 2
 _SECONDS = 60.0
+# Waiting requests occupy threads that other pages need.
+_WAIT_SECONDS = 10.0
 _MAX_KEPT = 256
 _MAX_LINES = "0"
 
@@ -61,7 +63,7 @@ class ReleaseEffectsReader:
                 self._kept.move_to_end(key)
                 return known
         line = self._line.format_line((f"{member.target}/{member.package}",))
-        if not self._processes.acquire(timeout=_SECONDS):
+        if not self._processes.acquire(timeout=_WAIT_SECONDS):
             return DraftReleaseEffects(line, error="too many effects are being computed; try again in a minute")
         try:
             effects = self._run(member, line)

@@ -77,3 +77,21 @@ def test_errors_are_not_cached(monkeypatch: pytest.MonkeyPatch, output: CommandO
 
     assert reader.read(MEMBER, "c1").error == error
     assert reader.read(MEMBER, "c1").effects == (EFFECT,)
+
+
+def test_a_third_process_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each running command requests the effects of another draft, until there are two processes."""
+    monkeypatch.setattr("reconciler.inspect.release_effects._WAIT_SECONDS", 0)
+    reader = ReleaseEffectsReader(())
+    errors: list[str] = []
+
+    def run(_command: ReconcilerCommand, *_arguments: Any) -> CommandOutput:
+        if not errors:
+            errors.append(reader.read(MEMBER, "c1").error)
+        return create_output(releaseEffects=[EFFECT])
+
+    monkeypatch.setattr(ReconcilerCommand, "run", run)
+    first = reader.read(MEMBER, "c1")
+
+    assert first.effects == (EFFECT,)
+    assert "too many effects are being computed; try again in a minute" in errors
