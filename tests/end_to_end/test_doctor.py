@@ -167,7 +167,7 @@ def test_deprecated_settings_and_an_unreadable_config_are_reported(scene: Scene)
     assert result.returncode == 1
     assert "warning SettingDeprecated: `git.credentials_file` is deprecated: use an entry" in result.stdout
     assert "cannot read the credentials file lost" in result.stdout
-    assert "the config cannot be read, so that its remotes are not checked" in result.stdout
+    assert "the remotes of the config are not checked, because the config cannot be read" in result.stdout
 
 
 def test_forge_of_a_target_is_checked(scene: Scene) -> None:

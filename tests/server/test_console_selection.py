@@ -110,7 +110,7 @@ def test_a_change_with_other_targets_than_the_list_showed_is_skipped(verb: str, 
     text = open_confirmation(console, rows, verb=verb)
 
     assert f"{verb.capitalize()} 2 packages on 2 targets?" in text
-    assert "the targets or effects of the change install metrics v1 have changed since you selected it" in text
+    assert "the targets or effects of the change install metrics v1 have changed since you selected the change" in text
     assert "berlin/metrics, porto/metrics" in text
 
 
@@ -169,7 +169,7 @@ def test_a_stage_does_not_include_rejected_drafts(console: ConsoleClient) -> Non
     text = open_confirmation(console, [row for row in rows if row.startswith(change)], stage="canary")
 
     assert "Approve 0 packages on 0 targets?" in text
-    assert "drafts/lisbon is rejected by Ada Example: too early" in text
+    assert "drafts/lisbon was rejected by Ada Example: too early" in text
 
 
 @pytest.mark.parametrize(

@@ -350,7 +350,7 @@ def test_empty_sections_are_omitted() -> None:
     body = format_message(build_draft({}, {"a.yaml": format_deployment()}, task="clone", causes=("variant",)))
 
     assert "Files:" not in body
-    assert "Not to be published" not in body
+    assert "Unmet readiness gates" not in body
 
 
 TRAILER = "\\n\\nReconciler-Owner: PackageVariant default/evil"
