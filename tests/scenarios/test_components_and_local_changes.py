@@ -386,5 +386,5 @@ def test_status_branch_contains_the_status_of_bindings_and_components(world: Wor
     }
     assert condition_of(world, "shop/EnvBinding/cart-production")[:2] == ("True", "NoErrors")
     assert condition_of(world, "shop/Backend/cart")[:2] == ("True", "Valid")
-    assert condition_of(world, "_cluster/ComponentType/backend", "InstancesValid")[2] == "2 of 2 components are valid"
+    assert condition_of(world, "_cluster/ComponentType/backend", "InstancesValid")[2] == "all of 2 components are valid"
     assert condition_of(world, "_cluster/Addon/fence")[:2] == ("True", "Valid")

@@ -79,9 +79,7 @@ def _build_instances_condition(components: Sequence[tuple[Component, RenderedCom
     """Return the condition `InstancesValid`, which is true if all components of a type are valid."""
     invalid = [(component, rendered.errors[0]) for component, rendered in components if rendered and rendered.errors]
     if not invalid:
-        return Condition(
-            "InstancesValid", "True", "Valid", f"{len(components)} of {len(components)} components are valid"
-        )
+        return Condition("InstancesValid", "True", "Valid", f"all of {len(components)} components are valid")
     listed = join_messages(_format_component_error(component, finding) for component, finding in invalid)
     verb = "is" if len(invalid) == 1 else "are"
     message = f"{len(invalid)} of {len(components)} components {verb} not valid: {listed}"
@@ -166,8 +164,7 @@ def build_environment_statuses(environments: Environments, catalog: Catalog) -> 
             yield ConfigStatus(manifest.key, manifest.api_version, (condition,))
             continue
         clusters = environments.clusters_by_name[name]
-        count = f"{len(clusters)} {'cluster serves' if len(clusters) == 1 else 'clusters serve'}"
-        served = Condition("Ready", "True", "Served", f"{count} this environment")
+        served = Condition("Ready", "True", "Served", f"{len(clusters)} cluster(s) serve this environment")
         ready = served if clusters else Condition("Ready", "False", "NoClusters", "no cluster serves this environment")
         fields = {"clusters": list(clusters[:_MAX_LISTED_CLUSTERS]), "clusterCount": len(clusters)}
         yield ConfigStatus(manifest.key, manifest.api_version, (ready,), fields)

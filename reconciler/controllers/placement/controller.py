@@ -194,8 +194,7 @@ def build_policy_status(
 ) -> ConfigStatus:
     """Return the status of a valid policy, with the selected clusters and the number of placed resources."""
     fields = {"clusters": sorted(clusters)[:_MAX_LISTED], "clusterCount": len(clusters), "resources": resources}
-    resource_count = f"{resources} resource{'' if resources == 1 else 's'}"
-    message = f"places {resource_count} on {len(clusters)} cluster{'' if len(clusters) == 1 else 's'}"
+    message = f"places {resources} resource(s) on {len(clusters)} cluster(s)"
     ready = Condition("Ready", "True", "Placed", message)
     if held_messages:
         ready = Condition("Ready", "False", ControllerCodes.DELETION_HELD.name, join_messages(held_messages))

@@ -187,5 +187,5 @@ def build_overridden_condition(result: OverriddenPackage) -> tuple[Condition, ..
     policies = dict.fromkeys(step.source_name for resource in result.resources for step in resource.steps)
     if not policies:
         return ()
-    message = f"these override policies changed resources: {', '.join(sorted(policies))}"
+    message = f"resources were changed by these override policies: {', '.join(sorted(policies))}"
     return (Condition(OVERRIDDEN, "True", result.condition_reason, message),)
