@@ -66,6 +66,15 @@ def set_field(path: str, value: object) -> dict[str, object]:
     return {"operator": "set", "path": path, "value": value}
 
 
+POINTERS = {
+    "label": "/metadata/labels/team",
+    "annotation": "/metadata/annotations/team",
+    "plaintext": "/type",
+    "encrypted": "/data/password",
+    "new-value": "/data/more",
+    "metadata": "/sops/version",
+    "removal": "/data/password",
+}
 OVERRIDERS: dict[str, dict[str, Any]] = {
     "label": {"labels": {"operator": "addIfAbsent", "value": {"team": "a"}}},
     "annotation": {"annotations": {"operator": "addIfAbsent", "value": {"team": "a"}}},
@@ -84,7 +93,9 @@ def test_overriders(name: str, is_mac_only: bool) -> None:
     result = override(text, **OVERRIDERS[name])
     is_applied = is_mac_only and name in ("label", "annotation", "plaintext")
 
-    assert list_codes(result.findings) == ([] if is_applied else ["SopsMacBroken"])
+    errors = [] if is_applied else [("SopsMacBroken", POINTERS[name])]
+    assert [(finding.code, finding.location.pointer) for finding in result.findings] == errors
+
     assert (result.document.text == text) is not is_applied
     if is_applied:
         assert "app: shop # the owner" in result.document.text
@@ -132,6 +143,17 @@ def test_document_in_a_string(text_format: str) -> None:
 )
 def test_scope_of_sealed_secrets(overrider: dict[str, Any], expected: list[str]) -> None:
     assert list_codes(override(SEALED, **overrider).findings) == expected
+
+
+def test_message_about_a_changed_scope_of_a_sealed_secret() -> None:
+    item = {"operator": "delete", "value": {"sealedsecrets.bitnami.com/cluster-wide": ""}}
+
+    (finding,) = override(SEALED, annotations=item).findings
+
+    start = 'ClusterOverridePolicy/tuning changes the scope of the SealedSecret from cluster-wide to namespace "", name "db"'
+    assert finding.message.startswith(start)
+    assert "exclude the SealedSecret from the policy" in finding.message
+    assert finding.location.pointer == "/metadata/annotations"
 
 
 @pytest.mark.parametrize("is_mac_only", [False, True], ids=["whole-mac", "mac-only"])

@@ -161,3 +161,15 @@ def test_control_labels_and_annotations_are_removed(text: str, expected: dict[st
     final_resource = override_resource(read_resource(build_config_map(OWN, text=text)), BOTH, HERE)
 
     assert final_resource.document.data["metadata"] == {"name": "one", "namespace": "shop", **expected}
+
+
+def test_policies_without_an_effect_are_one_warning() -> None:
+    rules = build_rules({"labels": [{"operator": "delete", "value": {"absent": ""}}]})
+    policies = read_policies(
+        build_policy(rules, name="base"), build_policy(rules, kind="OverridePolicy", name="own", namespace="shop")
+    )
+
+    (finding,) = override_resource(read_resource(build_config_map(BASE, OWN)), policies, HERE).findings
+
+    assert finding.code == "PolicyNoEffect"
+    assert "ClusterOverridePolicy/base and OverridePolicy/shop/own" in finding.message

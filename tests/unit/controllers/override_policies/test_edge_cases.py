@@ -323,6 +323,9 @@ def test_rule_without_effect_is_reported_only_on_its_clusters() -> None:
     there = override_resource(subject, policies, Cluster("edge-2"))
 
     assert (list_warning_codes(here), list_warning_codes(there)) == (["PolicyNoEffect"], [])
+    assert here.findings[0].message == (
+        "the rules of ClusterOverridePolicy/tuning apply, but do not change the resource"
+    )
 
 
 def test_next_rule_sees_a_container_of_the_first_rule() -> None:
@@ -375,4 +378,9 @@ def test_result_that_yaml_cannot_represent_is_an_error() -> None:
         deep = {"a": deep}
     rule = {"jsonpatch": [{"operator": "add", "path": "/spec" + "/a" * 61, "value": deep}]}
 
-    assert list_error_codes(override_data({**CUSTOM, "spec": deep}, rule)) == ["OverrideResultUnwritable"]
+    final_resource = override_data({**CUSTOM, "spec": deep}, rule)
+
+    assert list_error_codes(final_resource) == ["OverrideResultUnwritable"]
+    assert any(
+        finding.message.startswith("the result cannot be written as YAML: ") for finding in final_resource.findings
+    )

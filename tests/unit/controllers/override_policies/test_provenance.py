@@ -134,6 +134,8 @@ def test_duplicate_finalizers_are_removed_by_a_second_step() -> None:
 
     assert resource.document.data["metadata"]["finalizers"] == ["a"]
     assert [step.op for step in resource.steps] == ["added", "removed"]
+    (source,) = {(step.source_name, step.source_item) for step in resource.steps}
+    assert source == ("ClusterOverridePolicy/tuning", "spec.overrideRules[0].overriders.jsonpatch[0]")
 
 
 def test_usage_counts_resources_and_clusters_of_each_rule() -> None:
