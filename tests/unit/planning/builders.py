@@ -126,6 +126,7 @@ class FakeRepository:
         return FileTree({})
 
     def list_first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
+        assert old
         if old not in self.line:
             return None
         return [CommitId(item) for item in self.line[self.line.index(old) + 1 : self.line.index(new) + 1]]
