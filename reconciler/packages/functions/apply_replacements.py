@@ -266,6 +266,7 @@ def _write_in_text(data: Any, path: str, value: Any, options: Mapping[str, Any],
     """Set all fields at a path that continues in a string with JSON or YAML. Return False if there is no such field."""
     segments = parse_replacement_path(path)
     for length in range(1, len(segments)):
+        is_found = False
         for reference in find_references(data, segments[:length], matching=rules.matching):
             text = reference.read()
             rules.budget.charge_parse(len(text) if isinstance(text, str) else 0)
@@ -273,7 +274,9 @@ def _write_in_text(data: Any, path: str, value: Any, options: Mapping[str, Any],
             if text_data is not None and _write_fields(text_data, segments[length:], value, options, rules, path):
                 rules.budget.charge_output(estimate_value_bytes(text_data), f"the text at {path}")
                 reference.write(format_structured_text(str(text), text_data, keep_order=rules.keeps_order))
-                return True
+                is_found = True
+        if is_found:
+            return True
     return False
 
 

@@ -310,6 +310,17 @@ def test_replacement_in_structured_text(profile: Profile, before: str, after: st
     assert output.items[2].data["data"]["a.txt"] == after
 
 
+def test_replacement_in_several_structured_texts() -> None:
+    texts = ['{"b": 1}', '{"d": 1}', '{"b": 2}']
+    text = f"{RESOURCES}---\napiVersion: v1\nkind: Holder\nmetadata:\n  name: h\ntexts: {json.dumps(texts)}\n"
+    target = {"select": {"kind": "Holder"}, "fieldPaths": ["texts.*.b"]}
+
+    output = run_function(apply_replacements, text, build_replacement({}, target), "safe", V3)
+
+    assert list_messages(output) == []
+    assert output.items[2].data["texts"] == ['{"b":"source"}', '{"d": 1}', '{"b":"source"}']
+
+
 def test_replacement_in_unstructured_text_is_an_error() -> None:
     output = run_function(
         apply_replacements, RESOURCES, build_replacement({}, {"fieldPaths": ["spec.text.b"]}), version=V3
