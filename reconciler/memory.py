@@ -115,7 +115,7 @@ class GarbageCollector(Protocol):
         ...
 
     def get_count(self) -> tuple[int, int, int]:
-        """Return the number of young objects, and the numbers of recent collections."""
+        """Return the three counters of `gc.get_count()`. The first counter is the number of young objects."""
         ...
 
     def freeze(self) -> None:

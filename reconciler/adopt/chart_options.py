@@ -59,12 +59,12 @@ class ChartOptions:
 
 @dataclass(frozen=True)
 class SharedOptions:
-    """The options of a chart that several clusters share.
+    """The chart options of one package on several clusters, as parts of the generated config.
 
     Attributes:
-        helm: The field `helm` of the template.
-        config_maps: ConfigMaps with the chart values of a label or of a cluster.
-        choices: The choices of the import, for the option --explain.
+        helm: The field `helm` of the template in the PackageVariantSet.
+        config_maps: ConfigMaps with chart values. Each one is for all clusters with a label value, or for one cluster.
+        choices: The decisions of the import. The option --explain shows them.
     """
 
     helm: Mapping[str, Any]
@@ -129,7 +129,7 @@ def _build_values_files(options: Sequence[ChartOptions]) -> dict[str, list[str]]
 
 
 def _list_leaves(values: Mapping[str, Any], path: ValuesPath = ()) -> dict[ValuesPath, str]:
-    """Return the chart values by path, as canonical JSON. A list is one value, as in the merge of Helm."""
+    """Map the path of each chart value to the value as canonical JSON. A list is one value, as in the merge of Helm."""
     leaves: dict[ValuesPath, str] = {}
     for key, value in values.items():
         if isinstance(value, Mapping) and value:
@@ -201,9 +201,9 @@ def _find_label(values: Mapping[str, str | None], labels: Labels) -> str:
 
 
 def _find_expression(values: Mapping[str, str | None], labels: Labels) -> str:
-    """Return a CEL expression for a chart value that contains the name or labels of its cluster.
+    """Return a CEL expression that computes a chart value from the name or labels of each cluster.
 
-    Return "" if the expression does not give the value of every cluster, or if the value is not a text.
+    Return "" if no single expression gives the values of all clusters, or if a value is not a string.
     """
     texts = {cluster: json.loads(value or "null") for cluster, value in values.items()}
     if not all(isinstance(text, str) for text in texts.values()):

@@ -24,7 +24,8 @@ def compare_packages(
 ) -> Sequence[str] | str:
     """Return the differences of two packages, or the reason why the packages cannot be compared.
 
-    A difference is a resource with a JSON pointer, or a resource that is only in one of the packages.
+    Each difference contains a resource and the JSON pointer of a different field, or reports that only one of the
+    packages contains a document.
 
     Args:
         ignored: Pointers of fields that are not compared. The segment `*` matches any key or index.
@@ -68,7 +69,7 @@ class _Package(NamedTuple):
 def _normalize(content: UnitContent, ignored: Sequence[Pointer], namespace: str) -> _Package | str:
     """Return the package without ignored fields, and without the namespace that resources have by default.
 
-    If two resources have the same name, return a text with the reason instead. For example, one of the resources can
+    If two resources have the same identity, return an error message instead. For example, one of the two resources can
     be an item of a `List` object.
     """
     resources: dict[ResourceId, _Resource] = {}

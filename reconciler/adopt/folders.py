@@ -132,8 +132,8 @@ def _divide(members: Sequence[_Member]) -> tuple[_Group, ...]:
         while remaining:
             group = _create_group(remaining)
             if not group.members:
-                # On every cluster, many fields differ from the most frequent texts. Put the files of the first cluster
-                # into a package of their own.
+                # A group shares the most frequent text of each file. No cluster is similar enough to these texts.
+                # Therefore, create a group with only the first cluster.
                 group = _create_group(remaining[:1])
             groups.append(group)
             remaining = [member for member in remaining if member not in group.members]
@@ -247,8 +247,8 @@ def _list_leaf_rules(
 def _remove_nested(paths: Iterable[LeafPath]) -> Iterator[LeafPath]:
     """Yield the paths that are not below another path in `paths`.
 
-    For example, a whole list differs on one cluster, and only one item of this list differs on another cluster. Then
-    yield only the path of the list.
+    For example, `paths` contains the path of a list that one cluster replaces, and the path of an item that another
+    cluster replaces in this list. Then yield only the path of the list.
     """
     known = set(paths)
     return (path for path in known if not any(path[:length] in known for length in range(len(path))))
@@ -274,7 +274,7 @@ def _describe_rule(rule: ValueRule) -> str:
 
 
 def _find_other_clusters(resource: ResourceId, group: _Group, groups: Sequence[_Group]) -> tuple[str, ...]:
-    """Return the clusters that get a resource with this identity from the package of another group.
+    """Return the clusters that already get the same resource from the package of another group.
 
     The override rules of `group` that select clusters by label must exclude these clusters.
     """

@@ -79,8 +79,8 @@ def generate_from_requests(requests: Iterable[PackageRequest], clusters: Sequenc
 def generate_separately(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> GeneratedConfig:
     """Return one PackageVariant per request, with the options of the request as literal values.
 
-    If a request has Kustomize options and the files of its overlay are known, the catalog gets a package with these
-    files. They already contain the options. Therefore, the PackageVariant for this package has no Kustomize options.
+    If the files of an overlay with all its Kustomize options are known, the catalog gets a package with these files.
+    The PackageVariant then uses this package, and has no Kustomize options.
     """
     ordered = [*requests]
     names = {_ORIGINALS: CATALOG, **_name_repositories(ordered, CATALOG)}

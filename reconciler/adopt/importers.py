@@ -24,11 +24,11 @@ Labels = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Import:
-    """Everything that an import found in the imported files.
+    """The fleet in the imported files, and the function that generates a config for this fleet.
 
     Attributes:
-        basis: The origin of the expected content.
-        generate: Returns the config objects for units (packages on clusters).
+        basis: The origin of the expected content. The packages of the new config are compared with this content.
+        generate: Returns the config objects for units. A unit is a package on a cluster.
     """
 
     format: SourceFormat
@@ -99,10 +99,10 @@ def select_rendered(read: ReadRequests, rendered: FileTree) -> Mapping[tuple[str
 
 
 def _select_with_namespace(request: PackageRequest, rendered: FileTree) -> FileTree | str:
-    """Return the expected content, or the reason why there is none.
+    """Return the expected content of a package from the folder of `--rendered`, or the reason why it has no content.
 
-    If Argo CD or Flux creates the Namespace on the cluster, add the Namespace, because rendered manifests do not
-    contain it.
+    If Argo CD or Flux creates the Namespace on the cluster, the rendered manifests do not contain the Namespace. In
+    this case, add the Namespace.
     """
     files = _select(request, rendered)
     if isinstance(files, str) or not (request.helm and request.helm.flags.get("createNamespace")):

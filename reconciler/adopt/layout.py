@@ -42,7 +42,10 @@ class Layout:
         return values
 
     def find_directory(self, path: Sequence[str]) -> str:
-        """Return the parent folder of the packages of the cluster, or "" if the package is not the last segment."""
+        """Return the parent folder of the package at `path`.
+
+        Return "" if `{package}` is not the last segment of the layout.
+        """
         is_last = self.segments[-1] == f"{{{_PACKAGE}}}"
         return "/".join(path[:-1]) if is_last else ""
 
@@ -75,7 +78,7 @@ def read_fleet(files: FileTree, layout: Layout, labels: Mapping[str, Mapping[str
     """Divide the imported files into units. A unit is one package on one cluster.
 
     Args:
-        labels: Additional labels of clusters, by cluster name. Fields of the layout take precedence.
+        labels: Maps cluster names to additional labels. Labels that the layout defines take precedence.
     """
     folders: dict[tuple[str, ...], dict[str, File]] = {}
     not_imported: list[NotImported] = []

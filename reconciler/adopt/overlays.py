@@ -1,4 +1,4 @@
-"""Kustomize overlays: the folder that contains an overlay with all its bases, and the options of other tools."""
+"""Kustomize overlays: the folder that contains an overlay and all its bases, and the options of Argo CD and Flux."""
 
 from __future__ import annotations
 
@@ -213,7 +213,10 @@ def _selects_secrets(kind: str) -> bool:
 
 
 def _sets_secret_value(document: Document) -> bool:
-    """Return whether a patch sets a field that contains the values of a Secret. A list is a JSON patch."""
+    """Return whether a patch sets a field that contains the values of a Secret.
+
+    A mapping is a strategic merge patch. A list contains the operations of a JSON patch.
+    """
     data = document.data
     if isinstance(data, Mapping):
         return any(data.get(name) for name in SECRET_VALUE_FIELDS)

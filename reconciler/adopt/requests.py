@@ -98,7 +98,7 @@ class PackageRequest:
     Attributes:
         set_name: The name of the object that creates the requests of several clusters, e.g. an ApplicationSet. Without
             such an object, the same as `name`.
-        upstream: The upstream, or the upstream of the first source with resources.
+        upstream: The upstream. For a package with several sources, the upstream of the first source with resources.
         helm: The options of the only chart.
         sources: All sources of a package with several sources. Empty for a package with one upstream.
         name: The name of the Application, Kustomization or HelmRelease.

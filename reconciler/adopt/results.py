@@ -38,7 +38,7 @@ class Rendered:
 
 
 def list_rendered(generated: GeneratedConfig, rendered: Rendered) -> Mapping[tuple[str, str], FileTree | str]:
-    """Return the files of each requested package by cluster and path, or the reason why it was not rendered."""
+    """Map the cluster and path of each requested package to its files, or to the reason why the render failed."""
     return {(cluster, path): rendered.get(cluster, path, owner) for (cluster, path), owner in generated.owners.items()}
 
 

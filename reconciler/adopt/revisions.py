@@ -60,8 +60,8 @@ def read_git_revision(url: str, text: str, read_repository: RepositoryReader) ->
             return candidate
     if _COMMIT.fullmatch(text):
         return GitRevision("commit", text)
-    # The form of the text decides whether it names a tag or a branch, because the repository cannot be read, or has no
-    # such revision.
+    # The repository cannot be read, or does not contain the revision. Therefore, treat a version number as a tag, and
+    # any other text as a branch.
     return candidates[_VERSION.fullmatch(text) is not None]
 
 
@@ -79,7 +79,8 @@ def build_git_upstream(
 ) -> UpstreamReference | UnusableRevision:
     """Return the upstream for a folder of a Git repository, or the reason why the revision cannot be used.
 
-    A tag of the whole repository can be used if the package has a tag of the same name with the same content.
+    A tag `<name>` of the whole repository can be used only if the tag `<package>/<name>` also exists, and contains the
+    same files of the package.
     """
     name = revision.name
     if revision.kind == "branch":

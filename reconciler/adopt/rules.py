@@ -16,7 +16,7 @@ class ValueRule:
 
     Attributes:
         label: The key and value of a label, or None for a list of clusters.
-        value: The value as a text that is equal for equal values.
+        value: The value as a text. Equal values have equal texts.
     """
 
     value: str

@@ -1,7 +1,7 @@
 """Base of the models of manifests: reading, deprecated notation, rules about several fields, errors with field paths.
 
 A model declares each field once: its type, default, constraints, description and example. Reading, validation errors
-and the JSON Schema come from this declaration. This module does not know any kind and does not read files.
+and the JSON Schema come from this declaration. This module contains no code for specific kinds, and reads no files.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -37,7 +37,7 @@ class SchemaOf:
 
 
 class _Generator(GenerateJsonSchema):
-    """Generates the schema of a model: unknown fields are invalid, and optional fields can be null."""
+    """Generates the schema of a model. In this schema, unknown fields are invalid, and optional fields can be null."""
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().model_schema(schema)

@@ -416,7 +416,10 @@ class _ObjectOrWrapper:
         return core_schema.with_info_wrap_validator_function(validate, handler.generate_schema(CreationWrapper))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the JSON Schema of an object and of a wrapper. An entry with kind or apiVersion is an object."""
+        """Return a JSON Schema that accepts an object or a wrapper.
+
+        An entry with `kind` or `apiVersion` is validated as an object. Any other entry is validated as a wrapper.
+        """
         ObjectTemplateFields.model_rebuild()
         return {
             "type": "object",

@@ -107,7 +107,10 @@ class TemplateMergeRuleSpec(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if parent and child are the same kind, and for each property that is also in parentOnly."""
+        """Yield an issue if parent and child have the same kind.
+
+        Also yield an issue for each property that is in both `properties` and `parentOnly`.
+        """
         parent, child = data.get("parent"), data.get("child")
         if isinstance(parent, Mapping) and isinstance(child, Mapping):
             kinds = [(side.get("apiGroup") or "", side.get("kind")) for side in (parent, child)]

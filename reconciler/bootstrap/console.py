@@ -142,7 +142,7 @@ class Console:
         )
 
     def _continue_from(self, previous: Console) -> None:
-        """Show the index of the previous console with the current roles, if it is an index of the same fleet."""
+        """Reuse the index of the previous console, unless a setting that determines the fleet has changed."""
         changed = list_changed_settings(previous._settings, self._settings)
         groups = {name.partition(".")[0] for name in changed}
         if groups.isdisjoint(_SETTINGS_OF_THE_FLEET):
@@ -150,7 +150,7 @@ class Console:
             self._index_thread.continue_from(previous._index_thread, keeps_entries=keeps_entries)
 
     def start(self) -> None:
-        """Start to store the sessions, and start the threads of the console, unless they run.
+        """Start the threads of the console, and start to store the sessions. Only the first call has an effect.
 
         After a reload, the previous console must be closed first. Otherwise, jobs could use the settings of both
         consoles.
@@ -225,10 +225,10 @@ def _open_reader(settings: Settings, config: str, urls: frozenset[str]) -> Itera
 
 
 def observe_pass(report: PassReport, failures: Mapping[str, GitError], completed_at: int) -> ObservedPass:
-    """Return the data of a pass from which the index is built.
+    """Return the data of a pass that is required to build the index.
 
     Args:
-        failures: The error of each remote that the pass could not read, by URL.
+        failures: Maps the URL of each remote that the pass could not read to the error.
         completed_at: The end of the pass, in seconds since 1970.
     """
     plan = report.plan

@@ -1,4 +1,4 @@
-"""The reviews in the console, as the settings describe them: roles, confirmations and jobs."""
+"""Builds the services for reviews in the console from the settings: roles, confirmations and jobs."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _build_source(setting: str, source: ReadCredentials, push_url: str = "") -> 
 
 
 class GitAppTokens:
-    """Tokens of GitHub Apps for Git. Implements the Protocol `AppTokens` of Git.
+    """Tokens of GitHub Apps for Git access. Implements the Protocol `AppTokens` of `reconciler.git`.
 
     A token has only the permission to read the contents of a repository, or to read and write them.
     """

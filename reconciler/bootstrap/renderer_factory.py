@@ -28,7 +28,9 @@ from reconciler.settings.sources import SourceSettings
 
 @dataclass(frozen=True)
 class SettingsRendererFactory:
-    """Creates package renderers. `settings` contains the settings as JSON, and `search_path` folders for programs.
+    """Creates package renderers.
+
+    `settings` is a JSON text with the settings. `search_path` contains additional folders for programs.
 
     In one process, factories with equal settings share one cache of parsed config files.
     """

@@ -12,7 +12,7 @@ from reconciler.settings.declaration import SettingOrigins, SettingPath, Setting
 
 
 def list_shown_settings(settings: Settings) -> tuple[ShownSetting, ...]:
-    """Return all settings, sorted by name. Secrets are in files, and the settings contain only the names of files."""
+    """Return all settings, sorted by name. For secrets, settings contain only the names of files with the secrets."""
     found = _list_settings(settings, settings.origins, (), is_set=True)
     return tuple(sorted(found, key=lambda setting: ("." in setting.name, setting.name)))
 

@@ -30,7 +30,11 @@ _RENDER_MEMORY_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class SourceRenderers:
-    """The renderer of sources, and the identities of its programs by their keys in traces."""
+    """The renderer of sources, and the programs that it uses.
+
+    Attributes:
+        programs: Maps the trace key of each program, such as Helm, to a function that returns the program's identity.
+    """
 
     packages: PackageSources
     programs: Mapping[str, Callable[[], str]]

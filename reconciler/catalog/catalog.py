@@ -438,8 +438,8 @@ def read_catalog(
     """Read all objects of a config tree.
 
     Args:
-        cache: Results of the YAML parser by blob id. New results are added to this cache.
-        unreadable_paths: Files and folders that could not be read, each with the reason. Folder paths end in "/".
+        cache: Maps blob IDs to results of the YAML parser. New results are added to this cache.
+        unreadable_paths: Maps files and folders that could not be read to the reasons. Folder paths end in "/".
         previous: An earlier catalog. Unchanged objects are taken from this catalog, so that results that were computed
             for these Python objects can be reused.
 

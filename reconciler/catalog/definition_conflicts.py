@@ -79,10 +79,12 @@ class DefinitionConflict:
         return None
 
     def resolve_by_tenant(self, tenants: Tenants) -> ConflictResolution:
-        """Return the resolution if it is unknown which object was the first.
+        """Return the resolution of the conflict if it is unknown which object existed first.
 
-        An object of the platform team takes precedence. If there is none, the object of the tenant that owns the
-        namespace takes precedence. If no object or more than one object takes precedence, the resolution is empty.
+        - If exactly one object belongs to the platform team, this object takes precedence.
+        - If no object belongs to the platform team, an object that belongs to the owner of its namespace takes
+          precedence. There must be exactly one such object.
+        - In all other cases, the resolution is empty.
         """
         platform = [claim for claim in self.claims if not tenants.find_owner(claim.file)] if tenants else []
         owned = [claim for claim in self.claims if _is_in_own_namespace(claim, tenants)]

@@ -50,7 +50,7 @@ class FaultyObjectSearch(Generic[_T]):
     def run(
         self, catalog: Catalog, work: Callable[[Catalog], _T], work_without_reuse: Callable[[Catalog], _T]
     ) -> IsolationResult[_T]:
-        """Return the result of `work` on the catalog without the objects that cause an exception.
+        """Return the result of `work`. If some objects cause an exception in `work`, return the result without them.
 
         Args:
             work: Computes the result from a catalog. It may reuse results of earlier passes.
@@ -58,7 +58,7 @@ class FaultyObjectSearch(Generic[_T]):
                 which may have left incomplete results.
 
         Raises:
-            ScopeFailedError: The function still fails, because the search did not find the faulty objects.
+            ScopeFailedError: `work_without_reuse` still fails without the faulty objects that the search found.
         """
         first = self._attempt(catalog, work)
         if not isinstance(first, InternalFailure):
@@ -98,10 +98,10 @@ class _Search(Generic[_T]):
         self.failures: dict[ObjectKey, InternalFailure] = {}
 
     def find(self, candidates: Sequence[ConfigObject]) -> list[ConfigObject]:
-        """Return the faulty objects.
+        """Return the objects for which the function `work` of `FaultyObjectSearch.run` fails.
 
-        Search only `candidates` if the function succeeds without these objects. Otherwise, search all objects.
-        Return an empty list if too many objects are faulty, or if the function fails even without any object.
+        If `work` succeeds without `candidates`, search only these objects. Otherwise, search all objects. Return an
+        empty list if too many objects are faulty, or if `work` fails even without any object.
         """
         if candidates and self._find_failure_without(candidates) is None:
             return self._find_among(candidates, ())

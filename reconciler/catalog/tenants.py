@@ -60,7 +60,7 @@ class Tenant:
         return any(can_match_with_prefix(folder, pattern) for pattern in self.spec.directories)
 
     def may_reference_tenant(self, tenant: str) -> bool:
-        """Return whether the tenant may use any exported object of another tenant."""
+        """Return whether this tenant may use at least some exported objects of the tenant `tenant`."""
         return any(can_match_with_prefix(f"{tenant}.", pattern) for pattern in self.spec.allow.reference)
 
     def may_reference(self, tenant: str, name: str) -> bool:

@@ -27,8 +27,8 @@ class DependencyReader:
     """Computes the current fingerprints of dependencies.
 
     Attributes:
-        extra: Functions that compute the fingerprints of dependencies outside of the catalog, by the first word of the
-            dependency. A function receives the remaining words, and returns "" if they are invalid.
+        extra: For dependencies outside of the catalog: maps the first word of a dependency to the function that
+            computes its fingerprint. The function receives the remaining words, and returns "" if they are invalid.
     """
 
     catalog: Catalog

@@ -288,9 +288,11 @@ of the operand whose length determines the cost.
 def _create_dispatch(
     name: str, overloads: tuple[Overload, ...]
 ) -> tuple[dict[type, Callable[..., Any]], Callable[..., Any]]:
-    """Return the Python functions that evaluate a CEL function with one parameter, by the class of the argument.
+    """Return the Python functions that evaluate a CEL function with one parameter.
 
-    Also return one Python function for arguments of all other classes.
+    Returns:
+        A mapping from the class of an argument to the Python function for this class, and one Python function for
+        arguments of all other classes.
     """
     functions: dict[type, Callable[..., Any]] = {}
     for overload in overloads:

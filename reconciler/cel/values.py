@@ -69,12 +69,12 @@ class BoolKey(Enum):
 
 
 def encode_map_key(key: Any) -> Any:
-    """Convert a CEL key to the key of the Python dict. A bool becomes a `BoolKey`."""
+    """Convert a key of a CEL map to a key of the Python dict that stores the map. A bool becomes a `BoolKey`."""
     return BoolKey(key) if type(key) is bool else key
 
 
 def decode_map_key(stored: Any) -> Any:
-    """Convert a key of the Python dict to the CEL key. A `BoolKey` becomes a bool."""
+    """Convert a key of the Python dict that stores a CEL map to the CEL key. A `BoolKey` becomes a bool."""
     return stored.value if type(stored) is BoolKey else stored
 
 

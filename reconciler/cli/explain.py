@@ -50,7 +50,7 @@ class _Explainer(Protocol):
         ...
 
     def open_commits(self, origin: EditOrigin) -> LocalCommits | None:
-        """Return the commits of people on the branch of a local change. Return None if there is no such branch."""
+        """Return the commits of people on the branch with a local change. Return None if this branch does not exist."""
         ...
 
 

@@ -153,7 +153,7 @@ def set_up_logs(settings: Settings, *, service: bool, command_level: str = "warn
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a callback that shows progress bars on a terminal, after one second. Otherwise, the callback does nothing.
+    """Yield a callback that shows progress bars. If stderr is not a terminal, the callback does nothing.
 
     The arguments of the callback are the stage, the number of completed items, and the total number of items. Each
     stage has one bar.

@@ -78,7 +78,7 @@ def command(
 
 @dataclass(frozen=True)
 class PlanWithEffects:
-    """A plan, and the effects of the HelmReleases that the plan changes. The keys are the locations of packages."""
+    """A plan. `effects` maps the location of each package to the effects of its changed HelmReleases."""
 
     plan: FleetPlan
     effects: Mapping[PackageTarget, tuple[ReleaseEffect, ...]]
@@ -109,7 +109,10 @@ class _PlanFormat:
 
 
 def _run_plan(settings: Settings) -> PlanWithEffects | CompletedPass:
-    """Plan without pushing. If the last pass changed nothing and no input has changed since, return the last pass."""
+    """Plan without pushing.
+
+    If the last pass changed nothing and no input has changed since, do not plan, and return the stored last pass.
+    """
     last = services.build_pass_cache(settings, require_config_url(settings)).load()
     return _plan_unless_unchanged(settings, last if last and last.plan_texts else None)
 

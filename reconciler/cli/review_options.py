@@ -277,10 +277,13 @@ class ServerOptions:
     def check(self, setup: CommandSetup, **others: object) -> bool:
         """Return whether the command uses a service.
 
-        If it uses a service, an option that has no effect with a service is a usage error.
+        If the command uses a service, refuse options that have no effect with a service.
 
         Args:
-            others: The values of other options that have no effect with a service, by name.
+            others: More options that have no effect with a service. Maps the name of each option to its value.
+
+        Raises:
+            click.UsageError: The options are not valid.
         """
         if self.url is None:
             if self.token_file:

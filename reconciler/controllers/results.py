@@ -298,8 +298,8 @@ def _get_location(data: Mapping[str, Any]) -> tuple[Any, Any]:
     return data.get("repo"), data.get("directory") or ""
 
 
-# For each type of Repository: the names that the fields `repo`, `directory`, `ref`, `commit` and `tree` of an upstream
-# have in status files.
+# For each type of Repository, maps the fields `repo`, `directory`, `ref`, `commit` and `tree` of an upstream to their
+# names in status files.
 _GIT_FIELDS = {name: name for name in ("repo", "directory", "ref", "commit", "tree")}
 _STATUS_FIELDS: Mapping[RepositoryType, Mapping[str, str]] = {
     "git": _GIT_FIELDS,
@@ -314,7 +314,7 @@ def format_upstream_status(repository_type: RepositoryType, data: Mapping[str, A
 
 
 def read_upstream_status(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `UpstreamPackage.as_data` from the upstream in a status file. Absent fields are omitted."""
+    """Convert the upstream in a status file to the format of `UpstreamPackage.as_data`. Omit absent fields."""
     names = _STATUS_FIELDS["helm" if "chart" in data else "oci" if "package" in data else "git"]
     fields = {name: data[status_name] for name, status_name in names.items() if status_name in data}
     if sources := data.get("sources"):
@@ -401,9 +401,12 @@ class MutationResult:
 
 @dataclass(frozen=True)
 class PreviousRender:
-    """The output of the previous render of a package variant, and the upstream package from which it was rendered.
+    """The input and the output of the previous render of a package variant.
 
-    `branch` is the package on its branch now, including local changes. None if only the rendered output is known.
+    Attributes:
+        rendered: The output of the render.
+        base: The upstream package, which is the input of the render.
+        branch: The package on its branch now, including local changes. None if this content is unknown.
     """
 
     rendered: FileTree
@@ -550,11 +553,11 @@ class RevisionPin:
         written_revision: The revision in the config. None if the config has no revision.
         tagged_revision: The revision that the tag or range selects now, in the notation of the config. None if the
             revision is unknown or has not settled.
-        field_name: The field of the upstream with the revision: `revision`, or `version` or `digest` of an artifact.
+        field_name: The upstream field that contains the revision: `revision`, or `version` or `digest` for an artifact.
         range: The version range that the daemon follows. "" if it follows a tag.
         is_replaced_range: Whether the proposal replaces the version range with a version. After the merge of the
             proposal, the daemon follows no range.
-        is_same_package: Whether both revisions have the same package content.
+        is_same_package: Whether `written_revision` and `tagged_revision` have the same package content.
         is_downgrade: Whether the tagged revision is older than the revision in the config.
         seconds: Commit date of the tagged revision, in seconds since 1970.
     """

@@ -24,8 +24,8 @@ def create_field_findings(
     """Return a finding for each message about a field of the manifest.
 
     Args:
-        code: The finding code for messages that do not name one.
-        codes: The finding codes that messages can refer to, by name.
+        code: The finding code for messages without a code.
+        codes: Maps the names of codes in messages to finding codes.
     """
     return tuple(
         (codes[message.code] if message.code else code).finding(message.text, manifest.location_of(message.path))

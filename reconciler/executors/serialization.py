@@ -1,7 +1,7 @@
-"""Serialization of jobs and results without package contents that the receiver already has.
+"""Serialization of jobs and results. Package contents that the receiver already has are omitted.
 
-Serialized jobs contain Git tree IDs instead of file trees, so that each tree is sent once. Serialized results contain
-blob IDs instead of files that the render did not change.
+Serialized jobs contain Git tree IDs instead of file trees. Therefore, a tree that several jobs use is sent only once.
+Serialized results contain blob IDs instead of files that the render did not change.
 
 The format is pickle, and unpickling can run code. Therefore, the bytes are sent only through authenticated channels:
 pipes to processes that this process started, and Dask TLS connections with certificates on both sides. The settings

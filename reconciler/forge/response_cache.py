@@ -16,10 +16,10 @@ _MIN_AGE_SECONDS = 60
 
 
 class ApprovalCache:
-    """Caches whether pull requests are approved, by their number. `clock` returns seconds since 1970.
+    """Caches for each pull request whether it is approved. `clock` returns seconds since 1970.
 
-    A review changes the date of its pull request, but a second review can follow within the same second. Therefore, a
-    result is cached only if the last change of the pull request is more than 60 seconds ago.
+    A review changes the date of its pull request. However, two reviews within the same second result in the same date.
+    Therefore, a result is cached only if the last change of the pull request is more than 60 seconds ago.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -47,7 +47,7 @@ def provide_credential(username: str, password: Secret, url: GitUrl) -> Iterator
 def _get_url_forms(url: GitUrl) -> tuple[str, ...]:
     """Return two forms of the URL: unchanged, and with escaped reserved characters.
 
-    It depends on the version of Git which form of the URL the setting `credential.<url>` must contain.
+    The form that the setting `credential.<url>` requires depends on the version of Git.
     """
     parts = urlsplit(url.connection_url)
     escaped = f"{parts.scheme}://{parts.netloc}{quote(unquote(parts.path), safe='/')}"

@@ -61,9 +61,9 @@ class GitError(ExpectedError):
 
     @property
     def full_message(self) -> str:
-        """The message, followed by the next step: `advice`, or `next_step` if there is no `advice`.
+        """The message, followed by the next step: `advice`, or `next_step` if `advice` is empty.
 
-        The next step "human" is not part of the text.
+        If `advice` is empty and `next_step` is "human", the text contains only the message.
         """
         advice = self.advice or ("" if self.next_step == "human" else self.next_step)
         return f"{self.message} (next step: {advice})" if advice else self.message

@@ -77,10 +77,12 @@ def read_folder(folder: Path | str, limits: FolderLimits | None = None) -> Folde
 
 
 def describe_path_type(folder: Path, path: str, followed_path: str = "") -> str:
-    """Return the type of the entry at a path below `folder`: "file", or a description such as "a symbolic link".
+    """Return the type of the entry at a path below `folder`, e.g. "file" or "a symbolic link".
 
-    Return "" if there is no entry. Links in `followed_path` and in its parent folders are followed. If any other parent
-    folder of `path` is a link, return "below a symbolic link".
+    Return "" if there is no entry. If a parent folder of `path` is a link, return "below a symbolic link".
+
+    Args:
+        followed_path: The path at which links are followed. Links at its parent folders are followed too.
     """
     segments = path.split("/")
     for count in range(1, len(segments) + 1):

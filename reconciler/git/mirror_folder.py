@@ -294,8 +294,8 @@ def build_mirror_folder_name(url: GitUrl) -> str:
 def _build_remote_config(url: GitUrl, options: GitOptions) -> str:
     """Return additional configuration for the Git process that serves a local remote.
 
-    The hooks of a local repository run as the user of the daemon. Therefore git trusts a repository of another user
-    only if the allow-list contains the repository.
+    By default, Git refuses a repository of another user, because the hooks of this repository would run as the user of
+    the daemon. The configuration permits the repository only if the settings contain an allow-list of URLs.
     """
     if not (url.is_local and options.allowed_urls):
         return ""

@@ -406,7 +406,10 @@ def _find_obstacles(unit: PushUnit, created: Set[str], folders: Set[str]) -> Ite
 
 @dataclass(frozen=True)
 class RemoteBranches:
-    """The branches of a remote at one moment, by full name: their commits, and the targets of symbolic refs."""
+    """The branches of a remote at one moment.
+
+    `commits` maps full branch names to commits. `symbolic_targets` maps symbolic refs to the refs that they point to.
+    """
 
     commits: Mapping[str, str]
     symbolic_targets: Mapping[str, str]
@@ -442,9 +445,9 @@ def find_symbolic_ref(unit: PushUnit, refs: RemoteBranches) -> SymbolicRefError 
 
 
 def can_be_symbolic(unit: PushUnit, refs: RemoteBranches) -> bool:
-    """Return whether a ref of the unit could be symbolic, so that its push would move another branch.
+    """Return whether a ref of the unit could be symbolic. A push to a symbolic ref moves another branch.
 
-    This is possible if the ref is new, or if another branch of `refs` has the same commit.
+    A ref could be symbolic if it is new, or if another branch in `refs` has the same commit.
     """
     return any(
         _is_moving(update) and (update.expected is None or _is_commit_shared(update, refs)) for update in unit.updates

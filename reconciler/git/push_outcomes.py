@@ -152,9 +152,11 @@ def _parse_reason(summary: str) -> str:
 def group_units(units: Iterable[PushUnit], max_refs: int, waiting: Iterable[str] = ()) -> Iterator[list[PushUnit]]:
     """Divide units into groups with at most `max_refs` refs, and yield the groups. A unit is never divided.
 
-    Units whose names are in `waiting` come first, in the order of `waiting`. The others are sorted by name. A unit with
-    more than `max_refs` refs is alone in its group. A unit with push options is alone too, because options apply to a
-    whole push.
+    Units whose names are in `waiting` come first, in the order of `waiting`. The other units are sorted by name, first
+    the units without push options. These units are alone in their group:
+
+    - Units with more than `max_refs` refs.
+    - Units with push options, because the options apply to a whole push.
     """
     group: list[PushUnit] = []
     order = {name: index for index, name in enumerate(waiting)}

@@ -29,7 +29,7 @@ class DraftContent:
     """The differences between a draft and the published package.
 
     Attributes:
-        local_commits: The commits of the local changes in conflicts, by conflict. Unknown commits are omitted.
+        local_commits: Maps the location of a conflict to the commit of its local change. Unknown commits are omitted.
         changed_bytes: The size of the changed files.
         is_complete: Whether the draft is small enough to show all its differences.
     """
@@ -54,7 +54,8 @@ class DraftContentReader:
     def __init__(self, indexer: FleetIndexer) -> None:
         self._indexer = indexer
         self._lock = Lock()
-        # Most drafts have different locks, so that a large draft delays few others.
+        # The number of locks is limited. Several drafts can share one lock, but the read of a large draft delays only
+        # few other drafts.
         self._read_locks = tuple(Lock() for _ in range(_MAX_READS))
         self._kept: OrderedDict[tuple[str, ...], DraftContent] = OrderedDict()
 

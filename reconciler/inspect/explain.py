@@ -236,7 +236,10 @@ class PastExplainer:
                 return replace(past_config, renderer=renderer)
 
     def _add_local_changes(self, rendered: PackageRender, removed_layer: RemovableLayer | None) -> PackageRender:
-        """Return the render with the local changes of the branch. If `removed_layer` is one of them, omit it."""
+        """Return the render with the local changes of the branch.
+
+        If `removed_layer` is a local change, the result does not contain this change.
+        """
         package = self.package
         files = read_files(package.remote, package.tree) if package.is_edited and package.tree else None
         if files is None:

@@ -30,8 +30,8 @@ from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
 
 # The objects of these targets are read together. Their trees must fit into the cache of an object reader.
 _TARGETS_PER_PREFETCH = 100
-# Store the entries after more than this share of them has changed, and at the end of the process. A killed process then
-# loses few entries, and most updates store nothing.
+# An update stores the entries only if more than this share has changed since they were last stored. The end of the
+# process stores them too. Therefore, most updates store nothing, and a killed process loses only few entries.
 _MAX_UNSTORED_SHARE = 0.05
 
 

@@ -187,9 +187,10 @@ def _read_tree(context: PassContext, target: Target, tree: TreeId | None) -> Fil
 
 
 def _find_known_conflicts(base: PassContext, impact: PackageImpact) -> frozenset[ConflictLocation]:
-    """Return the conflicts of local changes that the package has in the plan of the first config.
+    """Return the package's conflicts of local changes in the plan of the first config.
 
-    Return an empty set if the package has no conflicts in the plan of the second config.
+    If the package has no conflicts in the plan of the second config, the conflicts of the first plan are not needed.
+    In this case, return an empty set.
     """
     draft, target = impact.after.outcome, impact.target
     if not (isinstance(draft, Draft) and draft.rendered.conflicts and target):

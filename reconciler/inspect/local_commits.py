@@ -19,7 +19,8 @@ from reconciler.planning.model.targets import Target
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import TargetReference
 
-# People seldom change one package more often. An older local change has no known commit.
+# Maximum number of commits that are searched for local changes of one package. The commits of older local changes stay
+# unknown.
 _MAX_COMMITS = 200
 
 

@@ -248,7 +248,7 @@ class PackageHistory:
     def evaluate_config(
         self, snapshot: ConfigSnapshot, packages: Collection[CommittedPackage], *, has_original_refs: bool = False
     ) -> PastConfig:
-        """Run the controllers on a config snapshot. For the other arguments, see `read_config`."""
+        """Run the controllers on a config snapshot. `read_config` documents `packages` and `has_original_refs`."""
         catalog = self.catalog if snapshot is self.snapshot else self._read_catalog(snapshot)
         upstream_urls, _ = self._services.list_urls(catalog)
         self._fetch(upstream_urls, ())
@@ -437,7 +437,7 @@ class PackageHistory:
         return self._services.sources.render(upstream, self.read_unrendered_source(package, upstream))
 
     def read_unrendered_source(self, package: CommittedPackage, upstream: UpstreamPackage) -> FileTree:
-        """Return the files of an upstream before the render, with the charts that it requires.
+        """Return the unrendered files of an upstream, including the files of all charts that the upstream requires.
 
         Raises:
             ReRenderError, SourceFailedError: The upstream cannot be read.

@@ -66,9 +66,10 @@ def list_related_trees(package: CommittedPackage, past_config: PastConfig) -> tu
 
 
 def read_related_packages(package: CommittedPackage, past_config: PastConfig, commit: CommitId) -> PackageTrees:
-    """Return the trees at `commit` of the other packages that contain or inherit Kafka templates.
+    """Return the trees of all other packages that contain or inherit Kafka templates at `commit`.
 
-    If the config has tenants, return only the packages of the same tenant, because a render reads no other packages.
+    If the config has tenants, return only packages of the same tenant, because a render reads no packages of other
+    tenants.
     """
     target, remote, template_merger = package.target, package.remote, past_config.renderer.template_merger
     names = (name for name in list_packages(target, remote, commit) if name != package.package)

@@ -62,10 +62,10 @@ class ValidatedConfig:
     """A config with its findings.
 
     Attributes:
-        objects: The config objects, which provide the locations of the findings.
-        owner_sets: The object that created each owner, such as a PackageVariantSet. Keys and values have the form
-            `Kind/namespace/name`.
-        plan: The plan, which provides the tenants of the findings.
+        objects: The config objects. They are required to find the locations of the findings.
+        owner_sets: Maps each owner to the object that created the owner, such as a PackageVariantSet. Keys and values
+            have the form `Kind/namespace/name`.
+        plan: The plan of the config. It is required to find the tenants of the findings.
     """
 
     config: str
@@ -85,8 +85,8 @@ class ConformanceOptions:
     """Options for the check of rendered resources against API schemas.
 
     Attributes:
-        release: The Kubernetes release of clusters whose config object has no release. If the value is None, the newest
-            release with schemas is used.
+        release: The Kubernetes release for clusters whose config object contains no release. None selects the newest
+            release with schemas.
     """
 
     schemas: SchemaSource

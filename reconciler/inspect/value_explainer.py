@@ -36,7 +36,7 @@ class ValueExplanation:
 
 
 class ValueExplainer:
-    """Runs the command for several threads. At most two processes run at the same time.
+    """Runs the command `reconciler explain` for several threads. At most two processes run at the same time.
 
     Args:
         options: The command-line options that locate the config, the settings and the repositories.

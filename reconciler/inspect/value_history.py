@@ -22,7 +22,12 @@ NO_VALUE = FoundValue()
 
 @dataclass(frozen=True)
 class ValueChangeCommit:
-    """The value before and after a commit that changed it, and the first parent of this commit."""
+    """A commit that changed the value.
+
+    Attributes:
+        parent: The first parent of the commit.
+        before, after: The value before and after the commit.
+    """
 
     commit: CommitId
     parent: CommitId | None

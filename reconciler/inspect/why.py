@@ -359,7 +359,7 @@ class _CauseSearch:
                 yield new, old
 
     def _restore(self, upstream: Mapping[str, Any]) -> RecordedRender:
-        """Return the recorded render, with `upstream` instead of the recorded version of this upstream."""
+        """Return the recorded render with a different version of one upstream. `upstream` describes this version."""
         assert self._package, "a package without a status file has no upstreams"
         return self._package.recorded.with_upstream(upstream)
 
@@ -438,7 +438,7 @@ class _CauseSearch:
 
         Args:
             config: The ID of the config. "" means the state before the first config commit.
-            upstream: The upstream to render with. None selects the recorded upstreams.
+            upstream: The recorded render with the upstream to use. None selects the upstreams in the status files.
         """
         if not config:
             return self._change.after.value is ABSENT

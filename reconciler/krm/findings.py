@@ -176,10 +176,10 @@ def select_errors(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Findin
 
 
 def set_source_locations(findings: Iterable[Finding], locations: Mapping[str, SourceLocation]) -> tuple[Finding, ...]:
-    """Replace file and line in the location of each finding.
+    """Replace file and line in the location of findings about the objects in `locations`.
 
-    `locations` contains the new file and line of each object, by `Kind/namespace/name`. The findings about other
-    objects stay unchanged.
+    Args:
+        locations: Maps the object, as `Kind/namespace/name`, to the new file and line.
     """
     return tuple(_set_location(finding, locations.get(finding.location.object)) for finding in findings)
 

@@ -61,9 +61,9 @@ class PlaceError(ValueError):
 
 @dataclass
 class ValuesTree:
-    """Helm values during construction, and the name of the option that created each path.
+    """Helm values that are built from options. `creators` maps each path to the name of the option that created it.
 
-    The lists and maps in `values` are changed in place.
+    The methods change the lists and maps in `values` in place.
     """
 
     values: dict[str, Any] = field(default_factory=dict)

@@ -15,7 +15,7 @@ class ChannelFindings:
         self._by_channel: Mapping[str, tuple[Finding, ...]] = {}
 
     def start_attempt(self, channel: str) -> None:
-        """Delete the findings of a channel, because a new attempt reports them again."""
+        """Start an attempt to send messages to a channel, and delete the findings of the previous attempt."""
         self._channel = channel
         self._by_channel = {**self._by_channel, channel: ()}
 

@@ -37,10 +37,11 @@ class TrackedGroup:
     """The items of one event and group key.
 
     Attributes:
-        condition: The last observed condition of the group. Its items are in `items`.
-        sent: The IDs of the items that each route has sent. A route with an empty set has sent only items that are not
-            in the group any more.
-        posted: The data that the channel of each route stored about the first message.
+        condition: The last observed condition of the group. The items of the group are in `items`.
+        sent: Maps each route that has sent messages about this group to the IDs of the sent items. The set is empty if
+            none of these items is in the group any more.
+        posted: Maps routes to data about the first message, such as its ID in Slack. The channel uses this data to send
+            later messages to the same thread.
         is_action: Whether the group reports actions, which happen once, instead of conditions, which begin and end.
         only_routes: The routes that can send the group. None if the filters of the routes decide.
     """

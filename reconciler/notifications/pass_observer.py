@@ -83,7 +83,7 @@ class PassObserver:
         """Return the observation of a completed pass.
 
         Args:
-            failures: The error of each remote that the pass could not read, by URL.
+            failures: Maps the URL of each remote that the pass could not read to the error.
         """
         plan, conditions = report.plan, _Conditions()
         observed = [self._observe_target(target_plan) for target_plan in plan.targets]
@@ -109,7 +109,7 @@ class PassObserver:
         """Return the observation of the credentials that expire soon.
 
         Args:
-            expiries: The expiry times by remote and use, in seconds since 1970.
+            expiries: Maps the remote and the use of each credential to its expiry time, in seconds since 1970.
         """
         conditions = []
         # Report the expiry only in the leader shard, because all shards use the same credentials.
@@ -179,7 +179,8 @@ class PassObserver:
 def _is_unread(plan: TargetPlan) -> bool:
     """Return whether a pass could not read the target.
 
-    The plan then has findings and no outcomes. A plan whose push failed has findings and outcomes.
+    The plan of such a target has findings and no outcomes. If the target was read, but the push failed, the plan has
+    findings and outcomes.
     """
     return bool(plan.findings) and not plan.outcomes
 

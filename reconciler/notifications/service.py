@@ -54,7 +54,7 @@ class NotificationService(Protocol):
         ...
 
     def run_pass(self, passes: PassRunner, run: Callable[[], bool]) -> bool:
-        """Call `run`, which runs a pass of `passes`, and return its result. Raises GitError."""
+        """Call `run` to run a pass with the runner `passes`, and return the result of `run`. Raises GitError."""
         ...
 
     def close(self) -> None:
@@ -111,7 +111,9 @@ class Notifications:
         return self._findings.list_findings()
 
     def run_pass(self, passes: PassRunner, run: Callable[[], bool]) -> bool:
-        """Call `run`, which runs a pass of `passes`, and return its result. Hand over the error of a failed pass.
+        """Call `run` to run a pass with the runner `passes`, and return the result of `run`.
+
+        If the pass fails before it has read the config, send the error to the notification thread.
 
         Raises:
             GitError: The config cannot be read.

@@ -120,7 +120,7 @@ class Tracker:
         return group
 
     def _count_duplicates(self, group: TrackedGroup, item: str) -> None:
-        """Count the messages that are not sent, because an item began again before its end was reported."""
+        """Count one omitted message for each route that sent this item before. The item has begun again since then."""
         for route in self._routes:
             if item in group.sent.get(route.id, ()):
                 metrics.NOTIFICATIONS.add(route.channel, group.condition.event, "deduplicated")

@@ -164,7 +164,8 @@ def _format_placed_resources(namespace: str) -> str:
 def _is_same_source(lock: Mapping[str, str], requested: UpstreamPackage) -> bool:
     """Return whether a lock contains the repository and the folder of the requested upstream.
 
-    The lock of a chart contains both as one URL. Therefore, `repo` of this lock can contain a part of the folder.
+    In the lock of a chart, `repo` can contain a part of the folder. Therefore, the function also compares the joined
+    paths `repo/directory`.
     """
     repo, directory = lock.get("repo", ""), lock.get("directory", "").strip("/")
     requested_directory = requested.directory.strip("/")

@@ -166,7 +166,7 @@ def format_draft_title(draft: Draft, changes: PackageChanges) -> str:
 
 
 def _summarize_fields(changes: PackageChanges) -> str:
-    """Return the first names of changed fields, objects or files, and the number of the remaining names."""
+    """List the names of changed fields, objects or files on one line, e.g. `image, replicas (+2 more)`."""
     names = [name for change in changes.objects for name in _list_changed_names(change)]
     # The labels with the version of a chart are last, because all objects of the chart have them.
     names += ["labels"] if any(field.is_version_label for change in changes.objects for field in change.fields) else []

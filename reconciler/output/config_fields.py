@@ -129,10 +129,12 @@ def _find_existing(spec: Any, path: DataPath) -> DataPath | None:
 
 
 def _find_context_key(spec: Any, name: str) -> DataPath | None:
-    """Return the entry of `packageContext` that sets a key. Return None if no entry or an unknown entry sets the key.
+    """Return the path of the entry of `packageContext` that sets a key. Return None if there is no such entry.
 
-    A later expression overrides an earlier expression, and every expression overrides the field `data`. The result of
-    `keyExpr` is unknown here. If a `keyExpr` could set the key and another entry could set the key too, return None.
+    Expressions have precedence over the field `data`, and later expressions over earlier expressions.
+
+    The function does not evaluate `keyExpr`. Therefore, it assumes that each expression with a `keyExpr` may set the
+    key. Return None if several entries may have the highest precedence.
     """
     context = get_value(spec, ("packageContext",))
     value = get_value(context, ("dataExprs",))

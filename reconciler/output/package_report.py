@@ -122,7 +122,7 @@ class PackageReport:
 
 
 def build_package_result(report: PackageReport, max_diff_lines: int = 0) -> PackageResult:
-    """Return the result of a command.
+    """Convert the report of a command to the result that the command writes as JSON.
 
     Args:
         report: The output of the command.

@@ -163,8 +163,7 @@ class ChartDependencySource:
 
     Attributes:
         folder: The folder of the source that receives the files of the chart.
-        other_digest: The current digest of the version in the repository, if it differs from `version.digest`.
-            Otherwise "".
+        other_digest: The digest that the repository now has for the same version. "" if it equals `version.digest`.
     """
 
     name: str

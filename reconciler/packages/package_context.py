@@ -34,10 +34,10 @@ def ensure_package_context(files: FileTree, name: str, package_path: str) -> tup
 def ensure_package_context_name(
     files: FileTree, name: str, profile: Profile = "safe"
 ) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Set `name` in the package context, as `ensure_package_context` does. The key `package-path` does not change.
+    """Set the key `name` in the package context of the package. If the package context does not exist, create it.
 
-    As in kpt, the profile `compat` deletes the package contexts of the package and its subpackages, and creates a new
-    one.
+    With the profile `safe`, the other keys do not change. With the profile `compat`, the existing package contexts of
+    the package and its subpackages are deleted first, as in kpt.
     """
     contexts = [path for path in files if basename(path) == PACKAGE_CONTEXT_FILE] if profile == "compat" else ()
     return _ensure(files.without_files(*contexts), {"name": name})

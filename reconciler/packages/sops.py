@@ -200,10 +200,10 @@ class SopsScope:
 
 
 def find_stale_mac(old: Document, new: Document) -> DataPath | None:
-    """Return the first field that the MAC covers, and that changed without a new encryption of the document.
+    """Return the first changed field that makes the MAC of a SOPS document invalid. Return None if the MAC is valid.
 
-    SOPS cannot decrypt `new` if there is such a field. Return None if there is none. A new encryption is detected by a
-    change of `sops.lastmodified` or `sops.mac`.
+    SOPS cannot decrypt a document with an invalid MAC. If `sops.lastmodified` or `sops.mac` changed, SOPS has encrypted
+    `new` again, and the MAC is treated as valid.
     """
     if not (is_sops_document(old.data) and is_sops_document(new.data)):
         return None

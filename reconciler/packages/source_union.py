@@ -31,7 +31,7 @@ class SourceFiles:
     has_own_kptfile: bool = True
 
     def place(self, path: str) -> str:
-        """Return the path of a file in the package. The Kptfile of the source is in the root folder of the package."""
+        """Return the path in the package for a file of the source. The path of the Kptfile does not change."""
         return path if path == KPTFILE else join_path(self.directory, path)
 
 
@@ -92,10 +92,7 @@ def _select_kptfile_source(sources: Iterable[SourceFiles]) -> tuple[SourceFiles 
 
 
 def _move_config_paths(source: SourceFiles) -> File:
-    """Return the Kptfile of a source with the new paths of the files that configure functions.
-
-    A Kptfile that a render created configures no functions.
-    """
+    """Return the Kptfile of a source. Add the folder that receives the source to the `configPath` of each function."""
     file = source.files[KPTFILE]
     kptfile = read_kptfile(file.data)
     pipeline = kptfile.data.get("pipeline") if isinstance(kptfile, Kptfile) else None

@@ -65,7 +65,7 @@ _MAX_CACHED_FILES = 1024
 def write_back(
     files: FileTree, read_resources: Sequence[PackageResource], items: Iterable[Item], *, prune: bool
 ) -> FileTree:
-    """Write items of a render into the files from which resources were read. Return the files.
+    """Return `files` with the resources after a render.
 
     Unchanged documents and unchanged files keep their content.
 

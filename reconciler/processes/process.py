@@ -89,7 +89,10 @@ def compute_program_digest(program: Path) -> str:
 
 @lru_cache(_MAX_DIGESTS)
 def _compute_digest(program: Path, status: tuple[int, ...]) -> str:
-    """Return the digest of a file. `status` is a part of the key of the cache: it differs after each change."""
+    """Return the digest of the content of a file. Results are cached.
+
+    `status` is only used in the cache key. Each change of the file changes `status`, and therefore the cache key.
+    """
     with program.open("rb") as content:
         return f"sha256:{hashlib.file_digest(content, 'sha256').hexdigest()}"
 

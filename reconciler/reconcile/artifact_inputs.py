@@ -56,10 +56,11 @@ class _Request:
 class ArtifactInputs:
     """Reads charts and artifacts, and records the lists of versions and the tags that a pass requests.
 
-    Implements `ArtifactCatalog`. The first request calls `build`. Most fleets have no artifacts, and need no such call.
+    Implements `ArtifactCatalog`.
 
     Args:
-        build: Creates the object that reads charts and artifacts from their servers.
+        build: Creates the object that reads charts and artifacts from their servers. It is called at the first request,
+            because most fleets have no artifacts.
     """
 
     def __init__(self, build: Callable[[], Artifacts]) -> None:

@@ -3,8 +3,8 @@
 If this data is deleted, packages are still rendered with the same content. The effects are:
 - `FirstSeenTimes`: The delay of each approval by annotation starts again. The ages of published packages come from
   commit dates.
-- `KnownHeads`: A pass cannot detect that an empty repository has replaced the repository of a target. The state of a
-  target gives no evidence, because it was in the replaced repository.
+- `KnownHeads`: A pass cannot detect that an empty repository has replaced the repository of a target. The replaced
+  repository also contained the state of the target, so that the state is not available.
 - `CompletedPass`: The next pass is not skipped, although no ref has moved.
 """
 

@@ -116,7 +116,7 @@ class _FleetClaims:
         return (value for value in definitions if value and self.includes(self.catalog.tenants.find_owner(value.file)))
 
     def _includes_key(self, key: ObjectKey) -> bool:
-        # Controllers also create owners that are not in the catalog. These owners are always included.
+        # Always include an owner that is not in the catalog, because a controller generated it.
         return self.tenants is None or not self.catalog.contains(key) or any(True for _ in self._list_definitions(key))
 
     @cached_property

@@ -96,8 +96,8 @@ def write_plans(
 
     Args:
         config_seconds: The date of the config commit, in seconds since 1970.
-        source_trees: The trees, with their files, to which the new states refer and which the remote does not contain
-            yet.
+        source_trees: Maps the IDs of upstream trees to their files. A tree is written if a new state refers to it, and
+            the previous state of the same target does not.
         state_ref: The template of state refs.
     """
     if any(plan.heads.is_absent and list_pushes(plan) for plan in plans):
@@ -355,8 +355,8 @@ class TagResult:
     """The result of the creation of tags.
 
     Attributes:
-        has_new_tags: Whether tags or states moved, so that the next pass must not be skipped.
-        has_failed: Whether the push of a tag failed, so that a retry with the same refs can succeed.
+        has_new_tags: Whether tags or states moved. If true, the next pass must not be skipped.
+        has_failed: Whether the push of a tag failed. If true, the next pass must try again, even without other changes.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -388,7 +388,7 @@ class _TagRequest:
 
 @dataclass(frozen=True)
 class _TagFailure:
-    """The reason why a tag was not created. Tags with the same reason have equal messages."""
+    """The reason why a tag was not created. If several tags have the same reason, their messages are equal."""
 
     code: FindingCode
     message: str

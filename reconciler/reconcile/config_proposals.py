@@ -185,9 +185,9 @@ class RepositoryConfigProposals:
     def _find_written_state(
         self, pins: Sequence[RevisionPin], snapshot: ConfigBranchSnapshot, config: ConfigSnapshot
     ) -> ProposalState | None:
-        """Return the missing state of a proposal whose push moved the proposal branch, but not its state ref.
+        """Compute the missing state of a proposal after a push that moved the proposal branch but not the state ref.
 
-        Return None if the head of the branch is not the commit that the daemon would write now.
+        Return None if the head of the proposal branch is not the commit that the daemon would write now.
         """
         proposal = plan_proposal(
             pins,

@@ -107,7 +107,10 @@ class PassCache:
         return cached.checkpoint.find_known_outcomes(claims, self._changed)
 
     def find_fleet_plan(self, plan: FleetPlan) -> FleetPlan | None:
-        """Return the plan that the next pass would have. Return None if the next pass must plan a target again."""
+        """Return `plan` with the cached plans of all its targets, as the next pass would return it.
+
+        Return None if the next pass must plan a target again.
+        """
         cached = [self._targets.get(target_plan.target.key) for target_plan in plan.targets]
         plans = tuple(target.checkpoint.plan for target in cached if target)
         return replace(plan, targets=plans) if len(plans) == len(cached) else None

@@ -114,7 +114,8 @@ class PassContext:
     """The data, services and results of one pass, and the methods that plan targets.
 
     Attributes:
-        source_files: The upstream trees, with their files, that the pass has read or to which new states refer.
+        source_files: Maps the IDs of upstream trees to their files. Contains the trees that the pass has read, and the
+            trees that new states refer to.
         failures: Unexpected exceptions that did not end the planning of their target.
     """
 
@@ -331,7 +332,7 @@ class PassContext:
         return self._services.pull_requests.cache.find_target_requests(target, state, heads)
 
     def has_planned(self, target: Target) -> bool:
-        """Return whether this pass has planned a target, or tried to plan it, without a cached plan."""
+        """Return whether this pass has planned a target or tried to plan it. A plan from the cache does not count."""
         return target.key in self._state_commits
 
     def build_cached_target(self, plan: TargetPlan, written: WrittenPlan | None) -> CachedTarget | None:
@@ -428,12 +429,12 @@ class PassContext:
     def plan_changed_targets(
         self, targets: Sequence[Target], other: PassContext, plans: Iterable[TargetPlan]
     ) -> list[TargetPlan]:
-        """Return the plans of targets. Copy the plans of another config for targets with equal inputs.
+        """Return the plans of the targets. If a target has the same inputs with another config, reuse the other plan.
 
-        During a rollout, all targets are planned.
+        During a rollout, no plan is reused.
 
         Args:
-            other: The context of the other config.
+            other: The pass context with the other config.
             plans: The plans of the other config.
         """
         if self._renderer.cluster_overrides.rollouts or other._renderer.cluster_overrides.rollouts:
@@ -602,8 +603,8 @@ class PassContext:
     @cached_property
     def _origin(self) -> ConfigOrigin:
         root_commits = self.config.root_commits
-        # If the history of the config was replaced, and no person has acknowledged this, use no root commit.
-        # States then keep the recorded root commit.
+        # If the history of the config was replaced, and no person has acknowledged this, do not record the new root
+        # commit. Each target state then keeps the root commit that it already contains.
         is_replaced = any(
             finding.code == PlanningCodes.CONFIG_HISTORY_REPLACED.name for finding in self._catalog.unproven_deletions
         )
@@ -625,8 +626,9 @@ class PassContext:
             return None
         if self._services.known_heads.find(target):
             return self._check_acknowledged_reset(target)
-        # Report an error if another target in the empty repository had a branch. The pass then writes no commit,
-        # because a new commit would make it more difficult to restore the repository.
+        # Report an error if the repository is empty, but another target in the repository had a branch before. After
+        # this error, the pass writes no commit, because a new commit would make it more difficult to restore the
+        # repository.
         is_emptied = not remote.refs and any(
             self._check_acknowledged_reset(other)
             for other in self._services.list_targets(self._catalog)

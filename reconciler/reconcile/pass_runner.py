@@ -97,8 +97,8 @@ class PassRunner:
     """Runs passes. A pass is skipped if the last pass completed all work and no input has changed since.
 
     Args:
-        observe: Receives the report of each pass that is not skipped, and the error of each remote that could not be
-            read, by URL. Returns findings to report. It must not raise.
+        observe: Called after each pass that is not skipped. Receives the report of the pass, and a mapping from the URL
+            of each unreadable remote to the error. Returns findings to report. It must not raise.
     """
 
     def __init__(
@@ -209,8 +209,8 @@ class PassRunner:
         last = replace(report, plan=next_plan, render_count=0) if next_plan else report
         is_silent = is_silent or next_plan is not None
         findings = last.plan.list_findings()
-        # Do not store the output of `plan` with warnings and errors. They can describe the environment, for example how
-        # long a server has not responded. They also determine the exit status.
+        # Do not store the output of `plan` if it contains warnings or errors. Warnings and errors can describe the
+        # environment, for example how long a server has not responded. They also determine the exit status.
         has_plan_texts = is_silent and not report.publish_findings and _has_only_infos(findings)
         return CompletedPass(
             snapshot.config.id, heads, tuple(upstreams), tuple(targets), report.due_at, count_outcomes(last), findings,
@@ -225,7 +225,7 @@ def _has_only_infos(findings: Iterable[Finding]) -> bool:
 
 
 def _list_unpushed_drafts(report: PassReport, remotes: Remotes) -> Mapping[str, Sequence[UnpushedDraft]]:
-    """Return the drafts that were not pushed, by target name, with the heads of their branches at the remote."""
+    """Map target names to the drafts that were not pushed. Each draft contains the head of its branch at the remote."""
     failed = {
         name: written
         for name, written in sorted(report.written.items())

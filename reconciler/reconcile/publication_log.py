@@ -46,7 +46,7 @@ def _log_publications(remote: Remote, plan: TargetPlan) -> None:
 
 
 def list_new_revisions(plan: TargetPlan) -> Iterator[tuple[str, int, CommitId]]:
-    """Yield the package, the number and the commit of each revision that the recorded state did not contain."""
+    """Yield package, revision number and commit for each revision that is missing in the state before this pass."""
     for package, record in sorted(plan.next_state.packages.items()):
         previous = plan.previous_state.packages.get(package)
         # Skip a package without a previous record: it was published earlier, and its state was lost.
@@ -68,7 +68,7 @@ def _log_outcome(remote: Remote, written: WrittenPlan, outcome: PushOutcome) -> 
 
 
 def _log_created_branches(remote: Remote, pushed: Sequence[WrittenPlan]) -> None:
-    """Log the target branches that a push has created. A misspelled branch name also creates a branch."""
+    """Log the target branches that a push has created, because a misspelled branch name also creates a branch."""
     created = [written.plan.target for written in pushed if written.plan.heads.is_absent and written.draft_heads]
     if created:
         log.warning(

@@ -395,7 +395,7 @@ def _merge_drafts(remote: Remote, written: WrittenPlan) -> FileTree:
 def _list_draft_heads(written: WrittenPlan) -> Iterator[tuple[str, CommitId]]:
     for action in written.plan.branch_actions:
         if action.branch in written.plan.heads.removal_branches:
-            # Do not apply removal drafts, because packages stay until a person approves their removal.
+            # Skip removal drafts, because a package stays until a person approves its removal.
             continue
         if isinstance(action, PushCommits):
             yield action.branch, written.draft_heads[action.branch]

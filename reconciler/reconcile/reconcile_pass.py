@@ -164,7 +164,10 @@ class PassReport:
 
     @property
     def is_final(self) -> bool:
-        """Whether another pass with the same refs would change nothing. A refused push is not repeated."""
+        """Whether another pass with the same refs would change nothing.
+
+        A pass repeats a push that failed, but not a push that the remote refused.
+        """
         return PassCodes.PUSH_FAILED.name not in self._codes and not isinstance(self.proposal_outcome, PushStale)
 
     @property
@@ -371,7 +374,7 @@ def _update_cache(
 ) -> None:
     """Store the planned targets in the cache.
 
-    If another writer may have moved the refs of a target, delete it from the cache.
+    If another writer may have moved the refs of a target, delete the target from the cache.
     """
     for plan in fleet.targets:
         if context.has_planned(plan.target):

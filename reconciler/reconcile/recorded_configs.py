@@ -23,8 +23,8 @@ _Variants = Mapping[tuple[PackageOwner, PackageTarget], Variant]
 class RecordedConfigs:
     """Reads earlier commits of the config. The latest results are cached.
 
-    Only commits in the history of the current config commit are read, because the IDs come from status files, which
-    everyone can edit.
+    The IDs of the commits come from status files. Anyone who can push to a branch can edit these files. Therefore, only
+    commits in the history of the current config commit are read.
     """
 
     def __init__(self, current: ConfigSnapshot, remotes: Remotes, services: PassServices, now: int) -> None:

@@ -109,7 +109,8 @@ def find_draft_effects(package: ChangedPackage, sources: SourceRenderer) -> tupl
     old, new = find_release_specs(package.before), find_release_specs(package.after)
     known = {effect.release for effect in effects}
     changed = {name for name in {*old, *new} if old.get(name) != new.get(name)} - known
-    # A release with a new name has one effect with its new name. Its old name is not another release.
+    # The effect of a renamed release contains only the new name. Therefore, do not report the old name as another
+    # release.
     unknown = sorted(name for name in changed if name in new or not effects)
     return (
         *effects,
@@ -159,9 +160,9 @@ def _list_changed_releases(changed: ChangedPackage) -> Iterator[_ChangedRelease]
 
 
 def _find_old_package(package: UpstreamPackage, lock: Mapping[str, str]) -> UpstreamPackage | None:
-    """Return the package at the version in `lock`, which is the lock of the previous package.
+    """Return `package` at the version in `lock`. `lock` is the recorded upstream of the previous package.
 
-    Return None if the lock has a different repository or directory, or no version.
+    Return None if `lock` contains a different repository or directory, or no version.
     """
     if (lock.get("repo"), lock.get("directory")) != (package.repo, package.directory):
         return None

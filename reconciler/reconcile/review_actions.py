@@ -437,7 +437,10 @@ class AnnotationApprovals:
     def _write_commits(
         self, remote: Remote, approvals: Iterable[_Approval], prepared: _TargetApprovals
     ) -> _TargetApprovals:
-        """Write a chain of commits, one commit for each package. The last commit of a draft is a merge commit."""
+        """Write one commit for each approved package. The first parent of each commit is the commit before it.
+
+        The commit for the last package of a draft is a merge commit.
+        """
         drafts: dict[str, OpenDraft] = {}
         for approval in approvals:
             package = approval.package.package

@@ -78,7 +78,9 @@ def find_unproven_config_deletions(
     states: Collection[TargetState],
     max_percent: int,
 ) -> tuple[Finding, ...]:
-    """Return an error for each recorded object or config history that is missing, and whose deletion is not proven.
+    """Return an error for each recorded object that is missing in the config, unless its deletion is proven.
+
+    Also return an error if the config branch does not contain its recorded history any more.
 
     Raises:
         GitError: The config repository cannot be read.
@@ -266,9 +268,9 @@ def _is_recorded(target: Target, state: TargetState | None) -> bool:
 
 
 def _find_by_status(conflict: DefinitionConflict, remotes: Remotes, services: PassServices) -> ConfigObject | None:
-    """Return the definition in the config file that the status file of the object records.
+    """Return the definition from the config file that is recorded in the status file of the object.
 
-    Return None if there is no such definition, or more than one.
+    Return None if no definition or several definitions come from this config file.
     """
     try:
         return _select_only(
@@ -299,7 +301,7 @@ class PassSnapshot:
     """The inputs of a pass, read after all remotes were fetched.
 
     Attributes:
-        heads: A digest of all other inputs, such as the refs of all remotes.
+        heads: A digest of all inputs except the config, such as the refs of all remotes.
         now: The time of the pass, in seconds since 1970.
         findings: Findings about the config commit, and about steps that an unexpected exception ended.
     """
@@ -388,7 +390,10 @@ def _wait_for_preload(preload: Future[None]) -> None:
 
 
 def _record_earlier_heads(catalogs: Iterable[Catalog], remotes: Remotes, services: PassServices) -> None:
-    """Record the heads that mirrors had before the first fetch, because older versions did not record them."""
+    """Record the heads that the mirrors contained before the first fetch of this process.
+
+    This is necessary for mirrors of older versions, which did not record heads.
+    """
     if not remotes.earlier_refs:
         return
     for target in (target for catalog in catalogs for target in services.list_targets(catalog)):

@@ -407,7 +407,7 @@ def _list_tasks(
     }
     if absent or not drafts:
         message = f"no draft contains {', '.join(sorted(absent))}" if absent else "no draft is open"
-        # If the selection names no target, add no result for a target without a draft.
+        # If the user selected all targets, add no result for a target without a draft.
         if selection.references:
             results[str(target.key)] = replace(result, packages=tuple(sorted(absent)), message=message)
     return tasks, results

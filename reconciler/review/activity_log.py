@@ -1,7 +1,7 @@
 """The log of the activity, as JSON lines in a file of the cache.
 
-Git contains only the last publication of each package in a form that is fast to read. This file contains the other
-events of the last 30 days. If it is lost or damaged, pages show less history.
+Only the last publication of each package can be read quickly from Git. This file contains the other events of the
+last 30 days. If the file is lost or damaged, pages show less history.
 """
 
 from __future__ import annotations

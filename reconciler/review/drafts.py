@@ -120,7 +120,7 @@ class DraftReview(DraftReader):
             return OpenTarget(open_target.target, error=error.full_message)
 
     def _check_reset(self, open_target: OpenTarget, catalog: Catalog) -> OpenTarget:
-        """Return the target. Add an error if its branch and state existed in an earlier pass and are missing now."""
+        """Return the target. Add an error if its branch and state are missing, but existed in an earlier pass."""
         target = open_target.target
         remote = None if open_target.error or open_target.snapshot else self._remotes.get(target.url)
         if remote is None or BRANCH_PREFIX + target.branch in remote.refs:
@@ -224,7 +224,7 @@ class DraftReview(DraftReader):
 def _list_config_authors(
     packages: Iterable[DraftedPackage], read_commit: Callable[[CommitId], Commit]
 ) -> Iterator[tuple[str, str]]:
-    """For the config commit of each package, yield the mail address of its author and a description of the commit."""
+    """For each config commit of the packages, yield the author's mail address and a description of the commit."""
     for config in dict.fromkeys(read_text(read_inputs(package.status), "config") for package in packages):
         # A config folder without Git has no author.
         if config and not config.startswith("tree:"):

@@ -168,9 +168,9 @@ def _select_findings(
 
 @dataclass
 class _KeptIndex:
-    """An index that is kept until `ends_at`, because a client may read further pages of it.
+    """An index that is kept until `ends_at`, because clients may still read its other pages.
 
-    `ends_at` is None while there is no newer index.
+    `ends_at` is None as long as the index is the newest index.
     """
 
     index: FleetIndex

@@ -21,11 +21,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class StageProgress:
-    """A change on the targets of a stage.
+    """The progress of a change on the targets of a stage.
 
     Attributes:
         waiting: The targets with a draft of the change.
-        published: The number of other targets that have the package, and on which it is neither blocked nor held.
+        published: The number of targets that have the package, and no draft of the change. Targets on which the
+            package is blocked or held are not counted.
         total: The number of targets that have the package or its draft.
     """
 
@@ -72,9 +73,10 @@ def list_progress(index: FleetIndex, change: ReviewChange, stages: Sequence[Stag
 
 
 def list_unpublished(progress: Sequence[StageProgress], targets: Collection[str]) -> tuple[StageProgress, ...]:
-    """Return the earlier stages that still have an open draft of a change after its publication on `targets`.
+    """Return the stages that should publish a change before `targets`, but have open drafts on other targets.
 
-    A stage is earlier if it comes before the last stage that has an open draft on one of `targets`.
+    `progress` contains all stages of the change. The returned stages come before the last stage in which one of
+    `targets` has an open draft.
     """
     positions = [position for position, stage in enumerate(progress) if not set(stage.waiting).isdisjoint(targets)]
     earlier = progress[: max(positions, default=0)]

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class InterruptedCalls:
-    """Stores the error messages of interrupted calls, and raises them again during the back-off."""
+    """Stores the error messages of interrupted calls. During the back-off of a call, its error is raised again."""
 
     def __init__(self, backoff: CallBackoff) -> None:
         self._failures: RecordedFailures[str] = RecordedFailures(backoff)

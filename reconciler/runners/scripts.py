@@ -225,7 +225,7 @@ def _create_exit_error(code: int, limits: FunctionLimits) -> Exception:
     """Return the error for a script process that ended during a call.
 
     The error is LimitError if the script exceeded a limit or crashed the process. It is InterruptedFunctionError if
-    another process ended the script process.
+    another process killed the script process, or if the script process exited.
     """
     if -code in _CPU_SIGNALS:
         return LimitError(

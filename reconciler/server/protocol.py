@@ -95,6 +95,6 @@ class LimitedH11Protocol(H11Protocol):
 
 
 def build_protocol_class(limits: ServerLimits) -> type[LimitedH11Protocol]:
-    """Return a class whose objects have these limits. uvicorn creates these objects, one for each connection."""
+    """Return a protocol class with these limits. uvicorn creates one object of this class for each connection."""
     attributes: dict[str, Any] = {"limits": limits}
     return type("H11ProtocolWithLimits", (LimitedH11Protocol,), attributes)

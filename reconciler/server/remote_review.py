@@ -22,11 +22,11 @@ _UNCHANGED_CODES = ("AlreadyPublished", "AlreadyProposed", "AlreadyRejected", "U
 
 @dataclass(frozen=True)
 class RemoteReview:
-    """A review action of a command.
+    """A review action that a command requests from the service.
 
     Attributes:
         references: The selected targets and packages, as `(CLUSTER, PACKAGE)`. A package "" means all packages. If
-            empty, `selector` selects the drafts.
+            `references` is empty, `selector` selects the drafts.
         selector: A label selector for targets. "" selects all targets.
         includes_unproposed: Whether drafts that are not proposed are approved.
         includes_removals: Whether the action also applies to removals of packages that `references` does not name.

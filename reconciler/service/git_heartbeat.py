@@ -20,11 +20,13 @@ _PREFIX = "refs/reconciler/heartbeat/"
 
 
 class GitHeartbeat:
-    """Replaces the commit of the ref after passes, at most once per interval, and in a thread, so that no pass waits.
+    """Replaces the commit of the heartbeat ref after a pass, at most once per interval.
+
+    A thread pushes the new commit, so that no pass waits for the push.
 
     Args:
         open_mirror: Opens a mirror of the status repository. No other code uses this mirror.
-        clock: Returns seconds since 1970. The date of the commit is this time.
+        clock: Returns the date of the new commit, in seconds since 1970.
     """
 
     def __init__(

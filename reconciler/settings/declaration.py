@@ -24,7 +24,7 @@ class SettingsGroup(BaseModel):
 
 
 def declare(default: Any, description: str, **limits: Any) -> Any:
-    """Return the declaration of a setting with its default and limits. All generated files contain the description."""
+    """Return the declaration of a setting. Files that are generated from the settings contain its description."""
     return Field(default, description=description, **limits)
 
 

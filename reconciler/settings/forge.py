@@ -11,7 +11,7 @@ from reconciler.forge.port import ACCEPT_CONFLICTS, ForgeKind
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 _KINDS_WITHOUT_API = ("gitlab-push-options", "agit")
-# A URL can name a complete host. A path on this machine must name a folder.
+# A URL with only a host is allowed. A path on this machine must contain a folder.
 _REPOSITORY_PREFIX = re.compile(
     r"(?:(?:https?|ssh)://[^\s@/?#]+|(?:file://(?:localhost)?)?(?=/+[^\s/]))(?:/[^\s@?#]*)?"
 )
@@ -20,7 +20,8 @@ _REPOSITORY_PREFIX = re.compile(
 class ForgeHost(SettingsGroup):
     """A forge, with the URL of its API and its credentials.
 
-    `url` is the prefix of the URLs of its repositories. The protocol that Git uses does not matter.
+    `url` is the start of the URLs of all repositories on the forge. The repository URLs can also have a different
+    protocol, such as SSH instead of HTTPS.
     """
 
     url: UrlWithoutCredentials

@@ -192,7 +192,7 @@ def _redact_value(location: tuple[str | int, ...], value: object) -> object:
     These values may be secrets:
 
     - The value of a key for which `_can_show` returns False.
-    - Each item of a list in a setting that requires the name of a file.
+    - Each item of a list, if the setting requires the name of a file.
     """
     if isinstance(value, str):
         is_url = any(name in _URL_FIELDS for name in location)

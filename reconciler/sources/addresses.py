@@ -184,7 +184,7 @@ def _is_refused(host: str) -> bool:
 
 
 def _list_forms(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
-    """Return an address, and the IPv4 addresses to which a gateway may translate it."""
+    """Return the address. For an IPv6 address, also return the IPv4 addresses to which a gateway may translate it."""
     forms: list[IPv4Address | IPv6Address] = [address]
     if isinstance(address, IPv6Address):
         if any(address in network for network in _EMBEDDING_NETWORKS):

@@ -125,10 +125,10 @@ class ArtifactCache:
     def evict(self, used_digests: Iterable[str]) -> None:
         """Delete the least recently used archives and manifests until the cache is not larger than its limit.
 
-        Records of lists that no pass has requested for half a year are deleted too.
+        Also delete all records that were not written in the last half year.
 
         Args:
-            used_digests: The digests that published or drafted packages name. The files with these digests are not
+            used_digests: The digests that published and drafted packages use. The files with these digests are not
                 deleted. If such a file is a manifest, the files that the manifest refers to are not deleted either.
         """
         self._delete_old_records()

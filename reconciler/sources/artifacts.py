@@ -83,7 +83,7 @@ class Artifacts:
 
     Args:
         folder: The folder of the cache.
-        backoff: The wait times after failures, by host and by identifier of a list of versions.
+        backoff: Delays new requests after failures. Each host and each list of versions has its own back-off.
         provenance_verifier: Verifies provenance files of charts.
         keyless_verifier: Verifies keyless signatures of artifacts.
         clock: Returns the seconds since 1970.
@@ -273,7 +273,10 @@ class Artifacts:
         return replace(artifact, created_seconds=version.created_seconds)
 
     def _find_archive(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> str:
-        """Return the digest of an archive. Use the cache only if this Repository gave access to the archive before."""
+        """Return the digest of an archive.
+
+        If no earlier download of the archive used the same credentials, download the archive to check them.
+        """
         digest = version.digest or self._download(repository, name, version)
         is_downloaded = not version.digest
         key = self._get_key("archive", repository, f"{repository.url} {digest}")

@@ -75,7 +75,7 @@ class CosignSignatures:
         raise cosign.create_invalid_error(f"the signature of {location.oci_url}@{digest} is not valid: {problem}")
 
     def _check_tag(self, location: RegistryLocation, digest: str, signers: CosignSigners) -> Iterator[str]:
-        """For each signature with the tag of cosign, yield the problem, or "" if the signature is valid."""
+        """Yield one text for each signature under the signature tag of cosign: the problem, or "" if it is valid."""
         try:
             manifest_digest = self._registry.find_digest(location, cosign.get_signature_tag(digest))
         except SourceError as error:

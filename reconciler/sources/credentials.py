@@ -1,6 +1,7 @@
 """Credentials of chart repositories and registries: folders of Secrets, a credentials file, and Docker's config.json.
 
-All files are read again after each change. No program is started, so that credential helpers of Docker have no effect.
+All files are read again after each change. Credential helpers of Docker are not supported, because this module starts
+no programs.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from reconciler.stored_credentials import find_credential
 _DOCKER_CONFIG_KEY = ".dockerconfigjson"
 # Docker stores the credentials of Docker Hub under this key.
 _DOCKER_HUB_KEY = "index.docker.io"
-# Docker uses this user name if the password is an identity token. The token service of a registry exchanges this token.
+# Docker uses this user name if the password is an identity token. The token service of a registry exchanges the
+# identity token for an access token.
 _IDENTITY_TOKEN_USER = "<token>"  # noqa: S105  no secret
 _TLS_KEYS = ("ca.crt", "tls.crt", "tls.key")
 
@@ -229,7 +231,10 @@ def _create_login(username: str, password: str, place: object) -> Login:
 
 
 def _is_on_host(repository: ArtifactRepository, url: str) -> bool:
-    """Return whether a URL is on the host of a repository. The Secret of the repository is for this host."""
+    """Return whether a URL is on the host of a repository.
+
+    Without `pass_credentials`, the Secret of the repository is used only for this host.
+    """
     first = repository.url
     if repository.is_registry:
         first = build_registry_origin(urlsplit(first).netloc, is_insecure=repository.insecure)

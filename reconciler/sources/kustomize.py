@@ -49,7 +49,7 @@ class KustomizeBuildOptions:
 
 
 class KustomizeEngine:
-    """Builds overlays. The object is thread-safe: threads that request the same build at the same time share it."""
+    """Builds overlays. The object is thread-safe. Equal builds that are requested at the same time run only once."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ class RecentArtifacts:
         self._lock = Lock()
 
     def get(self, key: Key) -> Artifact | None:
-        """Return the artifact with a key. Return None if it is not one of the last artifacts."""
+        """Return the artifact with a key. Return None if the cache does not contain it."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:

@@ -124,7 +124,7 @@ def convert_to_tag(version: str) -> str:
 
 
 def convert_to_version(tag: str) -> str:
-    """Return the version of a tag. If the tag starts like a version, "_" is replaced by "+"."""
+    """Convert a tag to a version. If the tag starts like a version, replace "_" by "+". Tags cannot contain "+"."""
     return tag.replace("_", "+") if _VERSION_START.match(tag) else tag
 
 
@@ -303,7 +303,7 @@ class _Authorization:
     """The value of the header Authorization.
 
     Attributes:
-        folder: The folder of the URLs to which the header is sent. "" for the whole origin.
+        folder: The header is sent only to URLs in this folder. "" for all URLs of the origin.
     """
 
     value: str = field(default="", repr=False)

@@ -1,7 +1,7 @@
 """Export of traces with OpenTelemetry, to an OTLP/HTTP endpoint. This module needs the Python extra `otel`.
 
-The traces of idle passes and of probes are not exported by default. Therefore, the spans of a trace are kept until its
-first span ends.
+By default, the traces of idle passes and of probes are not exported. Whether a pass is idle is known only when the
+first span of its trace ends. Therefore, all spans of a trace are kept until then.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
     misplaced = [definition for definition in definitions if not is_below(definition.file, options.directory)]
     catalog = catalog.without_definitions(misplaced, ())
     tenants, errors = _read_tenants(catalog.objects_of_kind(*TENANT_KIND))
-    # The folders of an invalid Tenant are unknown. Do not treat its files as files of the platform team.
+    # The folders of an invalid Tenant are unknown. Therefore, a file outside of all known folders can belong to this
+    # Tenant, and must not have the permissions of the platform team.
     is_uncertain = bool(errors) or any(key[:2] == TENANT_KIND for key in catalog.duplicates)
     options = replace(options, denies_other_files=options.denies_other_files or is_uncertain)
     catalog = replace(catalog, tenants=Tenants(tenants))

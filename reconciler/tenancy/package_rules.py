@@ -87,7 +87,7 @@ class PackageRules:
     """The rules for the packages of all tenants.
 
     Attributes:
-        find_labels: Returns the labels of the cluster or Repository with a namespace and a name.
+        find_labels: Returns the labels of a cluster or Repository. The arguments are its namespace and its name.
         upstreams: The rules for upstreams.
         list_existing: Returns the packages that exist on their targets.
         assigned: A cache of the accepted package variants of this and the previous pass.
@@ -107,8 +107,8 @@ class PackageRules:
     def apply(self, result: ControllerResult, tenant: str) -> ControllerResult:
         """Check the packages that the controllers request for one tenant.
 
-        In the returned result, a package that breaks a rule is stalled. A new package is omitted instead if a selector
-        selects a target that the tenant may not use.
+        In the returned result, packages that break a rule are stalled. There is one exception: if a selector selects a
+        target that the tenant may not use, a new package on this target is omitted from the result.
         """
         rules = self.catalog.tenants.by_name[tenant]
         accepted: list[Variant] = []

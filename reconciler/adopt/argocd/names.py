@@ -20,7 +20,7 @@ class ValuesFolders:
         self._names: dict[tuple[str, str], str] = {}
 
     def get(self, url: str, revision: GitRevision) -> str:
-        """Return the path of the config folder for values files that are copied from a repository at a revision."""
+        """Return the config folder to which the values files of a repository at a revision are copied."""
         key = (url, revision.ref)
         if key not in self._names:
             base = posixpath.basename(url.rstrip("/")).removesuffix(".git")
@@ -33,7 +33,8 @@ def choose_source_name(text: str, used: set[str], alternative: str = "") -> str:
     """Return an unused DNS label for a text, and add it to the used names.
 
     Args:
-        alternative: The name to try before names with a number.
+        alternative: The name to use if the label for the text is already used. If the alternative is also used, a
+            number is added to the label.
     """
     base = _NOT_IN_NAME.sub("-", text.lower()).strip("-")[:_MAX_CHARACTERS].strip("-") or "source"
     taken = {*used, CONFIG_SOURCE}

@@ -55,10 +55,10 @@ _NO_EFFECT = ("version", "forceCommonAnnotations")
 
 @dataclass(frozen=True)
 class ConvertedSource:
-    """An upstream with its render options.
+    """The source of an Application, converted to an upstream with render options.
 
     Attributes:
-        sources: All sources of an Application with several sources.
+        sources: If the package has several sources, all sources. `upstream` is then the upstream of the first source.
     """
 
     upstream: UpstreamReference
@@ -69,7 +69,7 @@ class ConvertedSource:
 
 
 def convert_source(source: ApplicationSource, read_repository: RepositoryReader) -> ConvertedSource | NotImported:
-    """Return the upstream or the sources of an Application, or the reason why they cannot be imported."""
+    """Convert the source or the sources of an Application. If they cannot be imported, return the reason."""
     spec = source.spec
     if "sourceHydrator" in spec:
         return source.report(

@@ -105,7 +105,7 @@ class ClusterObjects:
                 )
 
     def list_verifications(self) -> Iterator[NotImported]:
-        """Yield an entry for each used source with signatures that Flux verifies with keys from a Secret."""
+        """Yield an entry for each used source whose signatures Flux verifies. Flux reads the keys from a Secret."""
         for key in sorted(self.used):
             document = self.sources.get(key)
             if document and document.spec.get("verify"):
@@ -170,5 +170,6 @@ def _list_paths(files: FileTree, folder: str, overlays: list[str], visited: set[
         elif files.subtree(path):
             yield from _list_paths(files, path, overlays, visited)
         else:
-            # Treat a resource without files as an overlay: it is a URL, or it is missing.
+            # The resource is a URL or does not exist. Treat the kustomization as an overlay, because it does not only
+            # list files.
             overlays.append(kustomization)

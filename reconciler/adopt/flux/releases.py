@@ -33,9 +33,9 @@ def convert_release(
     read_repository: RepositoryReader,
     not_imported: list[NotImported],
 ) -> PackageRequest | NotImported:
-    """Return the request of a HelmRelease, or the reason why it cannot be imported.
+    """Convert a HelmRelease to a package request. If it cannot be imported, return the reason.
 
-    Fields without an equivalent are added to `not_imported`.
+    For each field of the HelmRelease without an equivalent, add a report to `not_imported`.
     """
     spec, namespace = document.spec, get_namespace(document)
     for name, (reason, suggestion) in _REFUSED.items():

@@ -13,7 +13,7 @@ _EMPTY_LIST = ("missing", "too_short")
 
 
 def _repeat(template: str, error_types: tuple[str, ...], *names: str) -> dict[tuple[str, str], str]:
-    """Return a mapping in which several error types and field names have the same message template."""
+    """Map each pair of an error type and a field name to the same message template."""
     return {(error_type, name): template for error_type in error_types for name in names}
 
 

@@ -105,7 +105,7 @@ class SetTarget(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for no selection, for several selections, and for packageNames that no selector can use."""
+        """Yield an issue for a missing or ambiguous selection, and for `packageNames` outside of a selector."""
         if sum(name in data for name in _SELECTIONS) != 1:
             yield FieldIssue("{path} must specify one of `repositories`, `repositorySelector`, or `objectSelector`")
         if "packageNames" in data:

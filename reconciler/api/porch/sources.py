@@ -70,7 +70,7 @@ class SourceSpec(SourceUpstream):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield the issues of an upstream, and an issue for each field that a source of values files cannot have."""
+        """Yield the issues of a source. If `ref` is true, also yield an issue for each field without an effect."""
         if data.get("ref") is not True:
             yield from super().find_issues(data)
             return

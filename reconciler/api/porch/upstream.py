@@ -64,7 +64,10 @@ class BranchHeadReference:
 
 @dataclass(frozen=True)
 class WorkspaceReference:
-    """The published revision of a workspace, or the branch head for a workspace with the name of the branch."""
+    """The name of a workspace. It refers to the published revision of this workspace.
+
+    If the name is equal to the name of the Repository's branch, it refers to the head of this branch.
+    """
 
     name: str
 
@@ -181,7 +184,7 @@ class UpstreamSpec(ApiModel):
 
     @property
     def reference(self) -> UpstreamReference:
-        """The revision, or the name of the workspace or tag that determines the revision."""
+        """The part of the spec that determines the revision, e.g. a revision number, a version or a tag."""
         if self.revision == BRANCH_HEAD:
             return BranchHeadReference()
         if self.revision is not None:
@@ -211,12 +214,18 @@ class UpstreamSpec(ApiModel):
 
     @property
     def rewritten_tag(self) -> str:
-        """The tag whose moves are proposed as config changes. "" if there is no such tag."""
+        """The tag of an upstream with `tagMode: rewrite`. "" if there is none.
+
+        If the tag moves, the reconciler proposes the new revision as a config change.
+        """
         return self.tag if self.is_rewritten else ""
 
     @property
     def rewritten_range(self) -> str:
-        """The version range whose new versions are proposed as config changes. "" if there is no such range."""
+        """The version range of an upstream with `tagMode: rewrite`. "" if there is none.
+
+        The reconciler proposes new versions in this range as config changes.
+        """
         return (self.tag_policy.range or self.version) if self.is_rewritten else ""
 
     @property

@@ -148,8 +148,8 @@ def _filter_keys(objects: Iterable[ConfigObject], kind: tuple[str, str]) -> list
 def _find_conflict(name: str, objects: Sequence[ConfigObject]) -> Finding | None:
     """Return an error if two Clusters or two FederatedClusters define the cluster `name`. Otherwise, return None.
 
-    Planning reports conflicts between Repositories, because the inventory does not contain the branches of
-    Repositories.
+    This function does not check Repositories, because the inventory does not contain their branches. Planning reports
+    conflicts between Repositories.
     """
     for kind in (_CLUSTER, _FEDERATED):
         duplicates = sorted(
@@ -183,7 +183,7 @@ class KnownClusters:
 
 
 def read_known_clusters(catalog: Catalog, inventory: ClusterInventory) -> KnownClusters:
-    """Return the clusters with the source locations of their objects and their Kubernetes versions."""
+    """Return all clusters, the source locations of their objects, and their Kubernetes versions."""
     manifests = ((name, catalog.objects.get(key)) for name, key in inventory.target_keys.items())
     locations = {name: manifest.location for name, manifest in manifests if manifest}
     return KnownClusters(inventory.clusters, locations, read_cluster_versions(catalog, inventory))

@@ -87,7 +87,7 @@ _ENVIRONMENT_INDEPENDENT_VARIABLES = frozenset(
 class RenderedComponent:
     """Result of rendering a component: its resources, findings, active addon instances, and effective values.
 
-    `values` contains the effective values by addon instance. The key None contains the values of the component itself.
+    `values` maps each addon instance to its effective values. The key None contains the values of the component itself.
     If `errors` is not empty, do not publish the resources.
     """
 
@@ -178,7 +178,7 @@ class _ComponentRender:
             self._set_values(use.instance, self._compute_addon_values(use, self.overrides.get(use.instance)))
 
     def _is_not_own_value(self, key: str) -> bool:
-        """Return whether a field of the component contains the values of a developer addon, or is an `x-` extension."""
+        """Return whether a field contains the values of a developer addon, or is an undeclared `x-` extension."""
         is_extension = key.startswith(EXTENSION_PREFIX) and not is_declared(self.plan.definition.schema.full, (key,))
         return key in self.plan.allowed_uses or (self.component.has_type and is_extension)
 

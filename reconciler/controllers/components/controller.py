@@ -265,7 +265,8 @@ class _ComponentPass:
         namespace, name = resolved.component.key.namespace, resolved.component.key.name
         names = [(namespace, f"{name}.{resolved.binding.environment}"), (namespace, name)]
         candidates = names[: names.index((build.manifest.key.namespace, build.manifest.key.name))] if build else names
-        # Check unusable Builds without a namespace too, because they may belong to the namespace of the component.
+        # An unusable Build can have no namespace. It may belong to this component. Therefore, check the keys with and
+        # without the namespace.
         for key in (
             key_or_unscoped_key for candidate in candidates for key_or_unscoped_key in (candidate, ("", candidate[1]))
         ):

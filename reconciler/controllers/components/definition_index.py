@@ -96,7 +96,7 @@ def build_definition_index(
 
 
 def group_by_name(catalog: Catalog, group: str, kind: str) -> Mapping[str, list[ConfigObject]]:
-    """Return all objects of a kind by name. Objects in different namespaces can have the same name."""
+    """Map each name to all objects of a kind with this name. The objects can be in different namespaces."""
     objects_by_name: dict[str, list[ConfigObject]] = {}
     for manifest in catalog.objects_of_kind(group, kind):
         objects_by_name.setdefault(manifest.key.name, []).append(manifest)

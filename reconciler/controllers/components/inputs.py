@@ -24,7 +24,7 @@ class ComponentRecords(Protocol):
         ...
 
     def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        """Return the names of the objects that each package was last rendered from."""
+        """Map each package to the names of the dependencies that its last render used."""
         ...
 
 

@@ -72,7 +72,7 @@ def resolve_addon_overrides(
 
 
 def _find_uses(key: str, plan: ComponentPlan) -> list[AddonUse]:
-    """Return the developer addons that match the key of an override, by addon key or by instance id."""
+    """Return the developer addons to which the override `key` applies. A key is an addon key or an instance id."""
     if key in plan.allowed_uses:
         return [plan.allowed_uses[key]]
     matches = [use for use in plan.listed_uses if key == use.override_key]

@@ -283,5 +283,8 @@ def _render_target(patch: AddonPatch, bindings: VariableBindings, budget: Expres
 def _build_note_finding(
     note: ResourceIssue, resource: RenderedResource, manifest: ConfigObject, path: DataPath
 ) -> Finding:
-    """Return a finding for an issue with a resource. `path` is the path of the patch operation in `manifest`."""
+    """Return a finding for an issue that a patch operation found in a resource.
+
+    `manifest` contains the patch operation, and `path` is its path.
+    """
     return note.code.finding(f"{resource.key}: {note.message}", manifest.location_of(path))

@@ -129,7 +129,7 @@ def build_template_effect(
 
 
 def find_settings_hidden_by(template_property: TemplateProperty) -> HiddenSettings:
-    """Return the inherited settings that have no effect, because the child sets the property that contains them."""
+    """Return the inherited settings of a property that have no effect, because the child sets the property itself."""
     return (
         HiddenSettings()
         if template_property.inherited is ABSENT or template_property.own is ABSENT

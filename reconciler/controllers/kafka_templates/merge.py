@@ -1,6 +1,7 @@
 """Merge of the templates of a parent and a child, for example of a Kafka and a KafkaNodePool.
 
-Each property is taken completely from the parent or completely from the child. The content of a property is not merged.
+In an effective template, each property is taken completely from the parent or completely from the child. Only
+`build_complete_template` merges the contents of properties.
 """
 
 from __future__ import annotations
@@ -145,12 +146,15 @@ def _append_to_path(path: str, key: str) -> str:
 
 
 def build_complete_template(properties: tuple[TemplateProperty, ...], path: DataPath) -> Any:
-    """Return data with a template at `path`. The template contains the settings of the parent and of the child.
+    """Return data with a complete template for the child. The position of the template in the data is `path`.
 
-    For example, the parent sets two pod labels, and the child sets a third pod label: the result contains all three, so
-    that it can replace the child's template. Mappings and lists with named entries are merged. For other values, the
-    value of the child is used. The result contains only properties that the child sets, because the child inherits all
-    other properties. A property that the child sets to {} stays {}.
+    The template can replace the child's template. It contains only properties that the child sets, because the child
+    inherits all other properties:
+
+    - Mappings and lists with named entries are merged with the value of the parent. For example, the parent sets two
+      pod labels, and the child sets a third pod label. Then the template contains all three labels.
+    - For other values, the value of the child is used.
+    - A property that the child sets to {} stays {}.
     """
     template: Any = {
         template_property.name: template_property.own

@@ -134,8 +134,8 @@ class TemplateDescription:
     """Effects of a child's effective template on the cluster.
 
     Attributes:
-        settings: Values and sources of settings outside of the template, by name, e.g. `jvmOptions`. A child inherits
-            such a setting as a whole.
+        settings: Maps names of settings outside of the template, e.g. `jvmOptions`, to their values and sources. Each
+            child inherits such a setting as a whole.
         restarting_properties: The properties whose change restarts pods. None if they are unknown.
         affected_kinds: For each property, the kinds of objects that it affects.
     """

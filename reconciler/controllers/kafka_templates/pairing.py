@@ -96,10 +96,10 @@ class TemplatePairs:
         return build_effective_template(self.merge_properties(child))
 
     def compute_digest(self, key: ObjectKey) -> str:
-        """Return a digest of the data in a parent or child that affects other packages.
+        """Return a digest of the data of a parent or child on which other packages depend.
 
-        A package stays unchanged if the digests of all its dependencies are unchanged. Fields of a parent that do not
-        affect its children, such as its labels, are not included.
+        If the digests of all dependencies of a package are unchanged, the package stays unchanged. The digest of a
+        parent does not cover fields without an effect on the children, such as labels.
         """
         issues = [[issue.code.name, issue.message] for issue in self.issues.get(key, ())]
         return compute_digest(
@@ -135,10 +135,10 @@ def find_pairs(packages: Mapping[str, FileTree], rules: tuple[TemplateMergeRule,
 
 @cached(_MAX_CACHED_PACKAGES)
 def find_roles(files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> tuple[tuple[PackageResource, Roles], ...]:
-    """Return the parents and children in a package, and the rules and roles of each of these resources.
+    """Return each parent and each child in a package, together with its roles in the order of the rules.
 
-    The resources are in the order of their files. Local config is ignored. A resource can be the parent in several
-    rules.
+    A role is a pair of a rule and its side: parent or child. A resource can be the parent in several rules. The
+    resources are in the order of their files. Local config is ignored.
     """
     candidates = (
         (resource_candidate, _list_roles(resource_candidate, rules))

@@ -50,8 +50,8 @@ def read_pod_spec_paths(more: Mapping[str, str]) -> dict[tuple[str, str], DataPa
 class PodSpecLocation:
     """The location of the pod spec in a resource.
 
-    `group` and `kind` identify the kind of the resource before override policies are applied. `paths` contains the
-    path of the pod spec for each kind.
+    `group` and `kind` identify the kind of the resource before override policies are applied. `paths` maps each pair
+    of group and kind to the path of the pod spec.
     """
 
     group: str

@@ -120,8 +120,8 @@ class OverrideRule:
     Attributes:
         overriders: The overriders in the order of OVERRIDERS. The items of each overrider have the order of the
             manifest.
-        template: The overriders as data, if they contain cluster variables. The variables are replaced by the values of
-            each cluster. None if there are no variables.
+        template: The overriders as data with cluster variables, which are replaced for each cluster. None if the
+            overriders contain no variables.
         text: The clusters and overriders of the rule as JSON. The state stores this text.
     """
 

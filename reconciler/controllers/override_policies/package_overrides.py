@@ -119,8 +119,8 @@ class _AttachedResource:
 class _PackageContent:
     """Package data for all clusters: the resources that can have policies, and the findings about Lists.
 
-    `kinds` are the kinds of the resources as `group/Kind`. `candidate_policies` are policies that the resources name or
-    that select them.
+    `kinds` are the kinds of the resources as `group/Kind`. `candidate_policies` are all policies that a resource refers
+    to or that select a resource.
     """
 
     resources: tuple[_AttachedResource, ...]

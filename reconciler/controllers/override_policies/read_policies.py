@@ -48,7 +48,8 @@ class OverridePolicies:
     Attributes:
         is_complete: Whether all files of the config are readable. If False, other policies may exist in unreadable
             files.
-        selectors: The selectors of all policies that select resources, including invalid and duplicate policies.
+        selectors: Maps each policy to its resource selectors. Includes invalid and duplicate policies. Omits policies
+            without resource selectors.
     """
 
     valid: Mapping[ObjectKey, OverridePolicy] = field(default_factory=dict)

@@ -89,8 +89,8 @@ def create_override_rules(spec: OverridePolicySpec, data: Mapping[str, Any]) -> 
     """Return the rules of a valid policy.
 
     Args:
-        spec: The valid spec.
-        data: The spec as in the manifest, with variables.
+        spec: The parsed spec.
+        data: The spec as it is written in the manifest. Its overriders can contain variables.
     """
     rules = zip(spec.override_rules, data.get("overrideRules") or (), strict=True)
     return tuple(_create_written_rule(fields, rule) for fields, rule in rules)

@@ -94,7 +94,10 @@ class MatchedPolicy:
 
 @dataclass(frozen=True)
 class OverrideStage:
-    """The data of a resource after one item of a policy. The first stage is the original data and has no policy."""
+    """The data of a resource after one item of a policy was applied to it.
+
+    The first stage contains the original data. Its `policy` and `item_path` are "".
+    """
 
     policy: str
     item_path: str

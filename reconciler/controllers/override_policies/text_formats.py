@@ -64,7 +64,7 @@ class SectionedFormat(Protocol):
         ...
 
     def format_value(self, value: Any, original: str) -> str:
-        """Return a value as it is written in the text. `original` is the text of the replaced value.
+        """Format a value in the notation of the text. `original` is the text of the value that it replaces.
 
         Raises:
             TextFormatError: The format cannot contain the value.

@@ -173,10 +173,10 @@ class _ArtifactLookup:
                 raise AssertionError(f"{self.title} has a reference that only Git supports")
 
     def explain_missing_digest(self, found: _FoundVersion, problem: SourceProblem) -> SourceProblem:
-        """Return the reason why a version cannot be read.
+        """Return `problem`, or a more specific reason why a version cannot be read.
 
-        If the Repository no longer has the pinned content, but has different content for the same version, the reason
-        is `DigestMismatch`. Otherwise, the reason is `problem`.
+        The reason is `DigestMismatch` if the Repository does not have the pinned content any more, and now has
+        different content for the same version.
         """
         listed, version = found.listed_digest, found.version
         if problem.code != SourceCodes.DIGEST_UNAVAILABLE.name or listed in ("", version.digest):
@@ -207,9 +207,9 @@ class _ArtifactLookup:
         )  # fmt: skip
 
     def _find_withdrawn_version(self, text: str) -> _FoundVersion | None:
-        """Return the recorded version `text`, which the Repository does not list any more.
+        """Return a version that a package uses, although the Repository does not list it any more.
 
-        Return None if no package uses this version, or if `text` is a version range.
+        Return None if no package uses the version `text`, or if `text` is a version range.
         """
         known = next((entry for entry in self.recorded if entry.version == text), None)
         if known is None or not is_exact_version(text):

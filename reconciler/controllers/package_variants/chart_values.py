@@ -55,8 +55,8 @@ class OptionSource:
 
     Attributes:
         manifest: The PackageVariant, or the PackageVariantSet that generated it.
-        paths: Paths of the options in the object. If the upstream of a set has a template, this template overrides the
-            template of the target. Therefore, the path of the upstream's template comes first.
+        paths: The paths at which the object can contain options. The path with the highest precedence comes first. In a
+            set, the template of the upstream takes precedence over the template of the target.
     """
 
     manifest: ConfigObject

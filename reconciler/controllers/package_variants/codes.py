@@ -59,8 +59,8 @@ BY_REASON = {
 FIELD_CODES = {**CommonCodes.by_name, **SourceCodes.by_name}
 """Finding codes that validation errors of PackageVariants and PackageVariantSets can have, by name."""
 
-# Findings about an upstream that are reported in every pass, because the recorded state of a package contains only the
-# findings of its last render.
+# Codes of findings about an upstream. A pass reports these findings even if it does not render the package, because the
+# recorded state of the package contains only the findings of the last render.
 REFERENCE_FINDINGS = frozenset(
     code.name
     for code in (

@@ -139,7 +139,7 @@ class UpstreamResolver:
         return find_revision(resolution, upstream.rewritten_tag, _select_repository_fields(repository), refs)
 
     def compute_files_tree(self, namespace: str, revision: ResolvedRevision, paths: Sequence[str]) -> TreeId:
-        """Return the tree ID of some files of a resolved revision. Paths that are not files are omitted."""
+        """Return the tree ID of the files at `paths` in a resolved revision. Paths without a file are omitted."""
         repository = self._inputs.repositories[namespace, revision.repository]
         if repository.artifacts:
             return select_files(self._read_artifact(repository.artifacts, revision), paths).id

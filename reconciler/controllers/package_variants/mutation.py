@@ -109,9 +109,9 @@ def _edit_shared(
 
 
 def _find_kept_keys(files: FileTree, earlier: PreviousRender) -> dict[str, Any]:
-    """Return the keys and values of the package context that this render must keep from an earlier render.
+    """Return the keys and values that an earlier render set in the package context, and that this render must keep.
 
-    A key is omitted if its value in the upstream has changed since then.
+    A key is omitted if its value in the upstream package has changed since the earlier render.
     """
     previous_context, base_context = (
         read_package_context(earlier.rendered) or {},

@@ -225,7 +225,7 @@ def _resolve_single(
 
 
 def _read_confirmations(manifest: ConfigObject) -> tuple[frozenset[str], dict[str, str]]:
-    """Return the hashes of deletions that an annotation confirms, and these hashes as a dependency of the package."""
+    """Return the hashes of the deletions that an annotation confirms, as a set and as an entry of the dependencies."""
     acknowledged = read_acknowledged_hashes(manifest.annotations)
     return acknowledged, {"deletions": ",".join(sorted(acknowledged))} if acknowledged else {}
 

@@ -433,17 +433,20 @@ class _SetView:
     upstreams: UpstreamResolver
 
     def get_basis(self, query: str) -> object | None:
-        """Return the object from which the `SetSnapshot` method with the name `query` computes its results.
+        """Return the object from which a method of `SetSnapshot` computes its results.
 
-        While this object is the same, the results of the method are unchanged. Return None if there is no such object,
-        so that the method must be called again in each pass.
+        If a later pass returns the same object, the results of the method have not changed. Return None if the method
+        must be called again in each pass.
+
+        Args:
+            query: The name of the method.
         """
         return self.inputs.repositories if query == "find_repository" else None
 
     def list_target_properties(self, expansion: SetExpansion) -> tuple[Hashable, ...]:
-        """Return the properties of each downstream Repository that affect its package, in the order of `variants`.
+        """For each variant of the set, return the properties of the downstream Repository that affect the package.
 
-        The properties are None if the Repository does not exist.
+        The result has the order of `expansion.variants`. An item is None if the Repository does not exist.
         """
         repositories = (self.inputs.repositories.get((self.namespace, name)) for name in expansion.repositories)
         if not expansion.has_charts:

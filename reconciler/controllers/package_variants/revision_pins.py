@@ -39,7 +39,7 @@ _Path = tuple[str | int, ...]
 def find_revision_pins(catalog: Catalog, inputs: PackageVariantInputs, upstreams: UpstreamResolver) -> ControllerResult:
     """Return the revision pins of all valid objects in the config, and the findings.
 
-    Generated PackageVariants have no pins, because their revision is in the file of the PackageVariantSet.
+    A generated PackageVariant has no pin, because the manifest of its PackageVariantSet contains the revision.
     """
     results = [
         _create_pin(manifest, path, upstream, inputs, upstreams)

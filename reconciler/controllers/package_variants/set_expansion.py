@@ -227,8 +227,7 @@ def _describe_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> l
     for upstream in upstreams:
         metadata = snapshot.describe_upstream(upstream)
         if isinstance(metadata, UnresolvedUpstream):
-            # The path is always `spec.upstream`. If the set has several upstreams, the message contains the upstream
-            # that failed.
+            # Use the path `spec.upstream` even if the set has several upstreams. The message shows which one failed.
             return SetFailure(metadata.reason, metadata.message, ("spec", "upstream"))
         described.append((upstream, metadata))
     return described
@@ -327,8 +326,8 @@ SetVariants = tuple[tuple[Variant | StalledVariant, ...], tuple[ConfigStatus, ..
 class PackageVariantCache(ControllerCache):
     """Results for PackageVariants and PackageVariantSets that the next pass can use again.
 
-    The expansion of a PackageVariantSet is reused if the manifest of the set is unchanged, and all lookups of objects
-    have the same results.
+    The expansion of a PackageVariantSet is reused if its manifest is unchanged, and each lookup of other objects gives
+    the same result as before.
     """
 
     def __init__(self) -> None:

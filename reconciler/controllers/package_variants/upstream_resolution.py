@@ -73,7 +73,7 @@ def get_revision_sort_key(suffix: str) -> tuple[list[int], str]:
 def is_older(suffix: str, than: str) -> bool:
     """Return whether the version in `suffix` is lower than the version in `than`.
 
-    Return False if one of the names does not start with a version number.
+    Return False if `suffix` or `than` does not start with a version number.
     """
     version, other_version = (_VERSION.match(name) for name in (suffix, than))
     return bool(version and other_version and _parse_version(version[1]) < _parse_version(other_version[1]))
@@ -216,9 +216,9 @@ class ResolvedRevision:
         warnings: Messages for findings and the status.
         skipped: Paths of links and submodules in the package, which are not copied.
         unverified: The result of the signature check, if a commit of the reference has no valid signature.
-        since_seconds: Date in Git since which the reference points to this revision, in seconds since 1970. 0 if the
+        since_seconds: The time since which the reference points to this revision, in seconds since 1970. 0 if the
             upstream has no `settle` duration.
-        kind: How the files become a package.
+        kind: The kind of the source, which determines how the files become a package.
         created_seconds: The date of a chart or artifact in seconds since 1970. 0 if it is unknown.
         app_version: The version of the application in a chart.
         dependencies: The charts that a chart requires and does not contain.
@@ -370,7 +370,7 @@ class _Lookup:
         if not self.upstream.has_resources:
             return "manifests"
         if package.has_kptfile and self.upstream.kind in (None, "kpt"):
-            # A directory with a Kptfile is a kpt package. Do not read its files, because they do not change the kind.
+            # A directory with a Kptfile is a kpt package. Do not read the other files, because the kind is known.
             return "kpt"
         title = f'folder "{self.upstream.package}" of Repository {self.upstream.repo} at {ref.commit[:12]}'
         files = self.refs.read_package(package.tree)
@@ -450,9 +450,9 @@ class _Lookup:
         return None
 
     def _find_latest_verified(self, numbers: Sequence[int]) -> _FoundRef | None:
-        """Return the highest revision whose signature allows its use.
+        """Return the highest revision that the signature check accepts.
 
-        If no signature allows a use, return the highest revision. Return None if no revision exists.
+        If the check accepts no revision, return the highest of all revisions. If no revision exists, return None.
         """
         highest: _FoundRef | None = None
         unverified: CheckedCommit | None = None
@@ -572,11 +572,14 @@ def _normalize_revision(revision: str) -> str:
 def find_revision(
     revision: ResolvedRevision, tag: str, repository: UpstreamRepository, refs: UpstreamRefs
 ) -> ResolvedRevision | UnresolvedUpstream:
-    """Return the immutable revision that a moving tag points to now. `revision` is the resolved tag `tag`.
+    """Return the immutable revision that the moving tag `tag` points to now.
 
-    A channel file and the name `latest` refer to a revision such as `v3`. In this case, return `revision`. A Git tag
-    such as `stable` refers to a commit. In this case, search for a revision tag with the same commit. If no tag has
-    this commit, search for a revision tag with the same package content.
+    - A channel file and the name `latest` refer to a revision such as `v3`. In this case, return `revision`.
+    - A Git tag such as `stable` refers to a commit. In this case, search for a revision tag with the same commit. If no
+      revision tag has this commit, search for a revision tag with the same package content.
+
+    Args:
+        revision: The result of resolving `tag`.
     """
     if revision.suffix != tag and is_immutable_name(revision.suffix):
         return revision

@@ -148,7 +148,7 @@ def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: Re
 
 
 def _group_blocked_deletions(guard_results: Collection[PlacementGuardResult]) -> Mapping[ObjectKey, list[str]]:
-    """Return messages about blocked deletions by policy. Each list has the order of the namespaces."""
+    """Return a mapping from each policy to the messages about its blocked deletions."""
     messages: dict[ObjectKey, list[str]] = {}
     for result in guard_results:
         for policy in result.holding_policies:

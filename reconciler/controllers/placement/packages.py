@@ -47,8 +47,7 @@ class RecordDependencies:
 def build_dependency_recorder(resources: Iterable[PlacementResource]) -> RecordDependencies:
     """Return the mutation that records the given resources as dependencies.
 
-    A catalog view finds objects without a namespace in the default namespace. Therefore, the mutation looks up these
-    objects in the default namespace.
+    The mutation looks up a resource without a namespace in the default namespace, as `CatalogView` does.
     """
     keys = ((resource.config_object.api_version, resource.key) for resource in resources)
     references = ((api_version, key.kind, key.namespace or DEFAULT_NAMESPACE, key.name) for api_version, key in keys)

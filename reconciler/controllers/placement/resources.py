@@ -230,9 +230,9 @@ def read_placed_resources(
 
 
 def _count_macs(catalog: Catalog) -> Mapping[tuple[str, str], int]:
-    """Return the number of SOPS documents for each file and MAC.
+    """Map each pair of file and MAC to the number of SOPS documents in this file with this MAC.
 
-    SOPS encrypts all documents of a file together: they have one common MAC.
+    SOPS encrypts all documents of a file together. They then have one common MAC.
     """
     objects = (config_object for config_object in catalog.objects.values() if is_sops_document(config_object.data))
     return Counter(map(_get_mac_key, objects))

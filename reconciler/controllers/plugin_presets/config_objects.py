@@ -53,7 +53,7 @@ KINDS_WITH_OPTIONS = tuple(_LAYERS_BY_KIND)
 class Preset:
     """A valid PluginPreset.
 
-    `cluster_options` are the options in `clusterOptionOverrides` by cluster name.
+    `cluster_options` maps each cluster name in `clusterOptionOverrides` to the options for this cluster.
     """
 
     plugin_path: ClassVar[DataPath] = ("spec", "plugin")

@@ -233,7 +233,7 @@ class _PresetPass:
         return [(preset, guard_preset(preset, requested_locations, self.targets)) for preset in self._valid_presets]
 
     def guard_deleted_owners(self) -> Mapping[ObjectKey, DeletionGuard]:
-        """Return deletion guards, by owner, for owners that the config no longer contains.
+        """Map each owner that was deleted from the config to its deletion guard.
 
         A guard prevents the deletion of the owner's suspended Plugins. Owners without suspended Plugins have no guard.
         """

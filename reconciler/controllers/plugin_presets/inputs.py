@@ -15,7 +15,7 @@ from reconciler.controllers.results import PackageOwner
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, fields
 
-# Fields of `PluginPresetInputs` on which no cached Plugin depends. A change of these fields does not clear the cache.
+# A change of these fields of `PluginPresetInputs` does not clear the cache, because no cached Plugin depends on them.
 _PER_PASS_FIELDS = ("previous", "blocked_counts", "max_delete_percent")
 
 
@@ -27,7 +27,7 @@ class PreviousPlugins(Protocol):
         ...
 
     def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        """Return, for each Plugin, the names of the dependencies of its last render, e.g. of config objects."""
+        """For the location of each Plugin, return the names of all dependencies of the last render."""
         ...
 
     def read_published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:

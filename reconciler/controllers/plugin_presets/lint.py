@@ -153,7 +153,7 @@ def _find_owner_label_error(manifest: ConfigObject, catalog: Catalog) -> tuple[F
 
 
 def check_catalogs(catalog: Catalog) -> Iterator[Finding]:
-    """Yield a warning for each Catalog source with overrides of plugin definitions."""
+    """Yield a warning for each source of a Catalog if the source sets `overrides`. This field has no effect."""
     for manifest in catalog.objects_of_kind(GROUP, CATALOG):
         model = read_model(greenhouse.Catalog, manifest.data, greenhouse.Catalog.templates).model
         for index, source in enumerate(model.spec.sources if model else ()):

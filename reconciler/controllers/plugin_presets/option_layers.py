@@ -131,7 +131,7 @@ def is_same_value(first: ValueSource, second: ValueSource) -> bool:
 
 
 def collect_assignments(layers: Iterable[LayerOptions]) -> Mapping[str, list[OptionAssignment]]:
-    """Return all assignments of each option by option name, lowest layer first.
+    """Return a mapping from option names to all assignments of the option, lowest layer first.
 
     The last assignment alone determines the value of the option. Values of several layers are not merged.
     """

@@ -35,8 +35,8 @@ class _SharedList:
 class _PathRelations:
     """Relations between the paths of option names.
 
-    `pairs` contains two option names if their paths are equal, or if the first path is a parent of the second path.
-    `lists` has an entry for each list in the Helm values. The entry contains the options whose paths lead into it.
+    `pairs` contains pairs of options. The path of the first option is equal to the path of the second option, or is a
+    parent of this path. For each list in the Helm values, `lists` contains the options whose paths lead into the list.
     """
 
     pairs: tuple[tuple[str, str], ...] = ()
@@ -49,7 +49,7 @@ class _PathRelations:
 
 
 def check_option_paths(options: Sequence[ResolvedOption]) -> Iterator[Finding]:
-    """Yield findings about options whose paths overlap or continue in the same list."""
+    """Yield findings about conflicts between options whose paths overlap or lead into the same list."""
     options_by_name = {option.name: option for option in options}
     relations = _relate_paths(tuple(options_by_name))
     yield from _find_overlaps(options_by_name, relations)
@@ -67,11 +67,11 @@ def list_literal_values(options: Iterable[ResolvedOption]) -> list[tuple[str, An
 def list_effective_secrets(
     options: Iterable[ResolvedOption], values: Mapping[str, Any]
 ) -> list[tuple[ResolvedOption, SecretKeyReference]]:
-    """Return the options from Secrets that the literal values in `values` do not replace, in the order of `options`.
+    """Return the options whose values come from Secrets, in the order of `options`.
 
-    If a literal value and a secret have the same path, Flux uses the literal value or the secret, depending on the
-    depth of the path. To avoid this, such a secret is omitted. If two secrets have the same path, the later secret is
-    used.
+    - An option is omitted if it conflicts with a literal value in `values`. If both have the same path,
+      the depth of the path would determine whether Flux uses the literal value or the Secret.
+    - If several options from Secrets have the same path, only the last one is returned.
     """
     secrets_by_path: dict[tuple[PathStep, ...], tuple[ResolvedOption, SecretKeyReference]] = {}
     for option in options:
@@ -109,7 +109,10 @@ def _find_overlaps(options: Mapping[str, ResolvedOption], relations: _PathRelati
 
 
 def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _PathRelations) -> Iterator[Finding]:
-    """Yield one warning for each secret option whose path overlaps other options or leads into the same list."""
+    """Yield one warning for each secret option that conflicts with other options.
+
+    Two options conflict if one path is a parent of the other path or equal to it, or if both lead into the same list.
+    """
     names_by_secret: dict[str, dict[str, None]] = {}
     for name, other_name in _iterate_secret_overlaps(options, relations):
         names_by_secret.setdefault(name, {})[other_name] = None

@@ -66,10 +66,13 @@ def check_plugin_conflicts(outcomes: Sequence[PluginOutcome]) -> list[PluginOutc
 
 
 def _find_shared_releases(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
-    """Return errors for Plugins that have the same Helm release as another Plugin, by Python `id` of the Plugin.
+    """Find Plugins with the same Helm release. Return errors for all these Plugins except the first.
 
-    Of several Plugins with the same release, the first keeps the release and gets no error. Published Plugins come
-    first. Otherwise, Plugins are sorted by name.
+    The first Plugin keeps the release. Published Plugins come before other Plugins. Otherwise, Plugins are sorted by
+    name.
+
+    Returns:
+        A mapping from the Python `id` of each Plugin with an error to the error.
     """
     plugins_by_release: dict[tuple[str, str, str], list[BuiltPlugin]] = {}
     for plugin in plugins:
@@ -218,8 +221,8 @@ def _list_uses(
     matcher: OverrideMatcher,
 ) -> Iterable[tuple[_SharedOptions, ObjectKey]]:
     """Return pairs of shared options and a definition key. The Plugins of this definition receive the options."""
-    # Use only one request for each definition and cluster. The same shared options apply to all requests with the same
-    # definition and the same cluster.
+    # Use only one request for each definition and cluster, because the same shared options apply to all requests with
+    # this definition and cluster.
     requests = {
         (
             outcome.request.key.namespace,

@@ -1,4 +1,4 @@
-"""Files of a Plugin's package: optional Helm values and HelmRelease, and a mutation that reverts local changes."""
+"""Generated files of a Plugin's package, checks of its Helm release, and a mutation that reverts local changes."""
 
 from __future__ import annotations
 

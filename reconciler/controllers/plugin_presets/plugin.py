@@ -105,7 +105,7 @@ class PluginRelease:
 
 @dataclass(frozen=True)
 class PluginMetadata:
-    """The labels and annotations that a Plugin gets, and the keys that are removed from the Plugin."""
+    """The labels and annotations to set on a Plugin, and the keys of labels and annotations to remove from it."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
@@ -200,7 +200,7 @@ def build_preset_plugin(
 
 
 def build_standalone_plugin(plugin: StandalonePlugin, release: PluginRelease) -> dict[str, Any]:
-    """Return a Plugin from the config as data with default values. `add_options` adds the options to this data."""
+    """Return the data of a Plugin in the config, with defaults for missing fields. `add_options` adds the options."""
     data, name = plugin.manifest.data, plugin.manifest.key.name
     manifest_fields = {field: value for field, value in data["spec"].items() if value is not None}
     default_fields = {

@@ -125,7 +125,8 @@ def create_failure(
 ) -> FailedPlugin:
     """Return the failed outcome of a request. `findings` are the errors that caused the failure.
 
-    If `all_findings` is not empty, the outcome reports `all_findings` and not only the errors.
+    `all_findings` can contain these errors together with other findings. If it is not empty, the outcome reports it
+    instead of `findings`.
     """
     codes = tuple(dict.fromkeys(finding.code for finding in findings))
     return FailedPlugin(request, codes, "; ".join(finding.message for finding in findings), all_findings or findings)

@@ -59,9 +59,9 @@ class PluginTargets:
 
     @cached_property
     def labelled_locations(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
-        """The locations of published Plugins that have the label of a preset, by the preset in the label.
+        """Maps the key of each preset to the locations of the published Plugins with the label of this preset.
 
-        Only clusters of the preset's organization are searched.
+        Plugins on clusters of other organizations are not included.
         """
         locations: dict[ObjectKey, list[PackageLocation]] = {}
         for namespace, clusters in self.clusters.by_organization.items():

@@ -277,10 +277,10 @@ class _FieldMerge:
         return merged | missing_keys if missing_keys else merged
 
     def _read_missing_keys(self, merged: Any, sides: Iterable[Any], keys: ElementKeys) -> dict[str, Any]:
-        """Return the key fields that the merged element lacks, with the values that the elements of the sides have.
+        """Return the key fields that are missing in a merged element. The values come from the elements in `sides`.
 
         The caller adds these fields to the merged element, because an element without its key fields is invalid. With
-        the rules of kpt, each value is a string, e.g. `port: "80"`.
+        the rules of kpt, the values are strings, e.g. `port: "80"`.
         """
         missing = [name for name in keys.fields if name not in merged]
         values = {name: side[name] for name in missing for side in sides if side is not ABSENT and name in side}

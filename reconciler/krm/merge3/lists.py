@@ -162,10 +162,11 @@ K = TypeVar("K")
 
 
 def interleave(existing: Mapping[K, Any], new: Mapping[K, Any], order: Iterable[K]) -> dict[K, Any]:
-    """Insert the new keys between the existing keys. Each new key follows the key that precedes it in `order`.
+    """Insert the new keys between the existing keys, at positions that `order` determines.
 
-    A new key that is first in `order` is inserted before the first existing key in `order`. If `order` contains no
-    existing key, the new keys are appended.
+    - Each new key follows the key that precedes it in `order`.
+    - New keys that precede the first existing key in `order` are inserted before this existing key.
+    - If `order` contains no existing key, the new keys are appended.
     """
     followers: dict[K | None, list[K]] = {}
     first: K | None = None
@@ -197,9 +198,10 @@ def order_like_upstream(merged: Mapping[K, Any], local: Iterable[K], updated: It
 
 
 def order_like_local(merged: Mapping[K, Any], local: Iterable[K | None]) -> list[K | None]:
-    """Return the keys of `merged` in the order of `local`, and then the new keys.
+    """Return the keys of a merged list in the same order as kpt.
 
-    None represents an element without a key. As in kpt, the elements without a key come first.
+    The order is: None for each local element without a key, the keys of `local` that `merged` contains, and the other
+    keys of `merged`.
     """
     local_keys = list(local)
     remaining_keys: list[K | None] = [key for key in local_keys if key is not None and key in merged]

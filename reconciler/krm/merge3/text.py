@@ -186,7 +186,12 @@ def _can_distinguish_top_comments(edited: Document, sides: tuple[Document, Docum
 
 
 class _FromUpstream(NamedTuple):
-    """Two flags: whether the text and the comments of the enclosing mapping or list are copied from upstream."""
+    """The parts of the enclosing mapping or list that are copied from upstream.
+
+    Attributes:
+        text: Whether the text is copied.
+        comments: Whether the comments are copied.
+    """
 
     text: bool = False
     comments: bool = False
@@ -196,7 +201,7 @@ _NOTHING_FROM_UPSTREAM = _FromUpstream()
 
 
 class _FormattingCollector:
-    """Collector of the formatting and the comments for each value of the merged data, from the three documents."""
+    """Collects the formatting and the comments of all values in the merged data, from the documents of three sides."""
 
     def __init__(
         self, documents: tuple[Document, Document | None, Document], rules: MergeRules, pairing: ElementPairing
@@ -285,7 +290,7 @@ class _FormattingCollector:
                 yield index, child, (local, origin, updated)
 
     def _match_elements(self, side: _Value | None, merged: list[Any], keys: ElementKeys | None) -> dict[int, _Value]:
-        """Return the elements of one side that are in the merged list, by their index in the merged list."""
+        """Return a mapping from indexes in the merged list to the matching elements of one side."""
         if side is None or not isinstance(side.data, list):
             return {}
         pairs = self.pairing(side.data, merged) if keys is None else _pair_by_identity(side.data, merged, keys)
@@ -296,12 +301,12 @@ class _FormattingCollector:
         }
 
     def _is_list_of_upstream(self, data: Any, sides: _Sides, schema: MergeSchema) -> bool:
-        """Return whether kpt replaces the whole list and its comments by the list and the comments of upstream."""
+        """Return whether kpt does not merge a list, but uses the whole upstream list with its comments."""
         is_list = isinstance(data, list) and not self.rules.merges_comments
         return is_list and self._is_from_upstream(data, sides) and self._is_atomic(sides, schema)
 
     def _merge_comments(self, path: DataPath, data: Any, sides: _Sides, *, is_from_upstream: bool) -> None:
-        """Collect the merged comments of a value. If `is_from_upstream` is true, use the comments of upstream."""
+        """Merge and store the comments of a value. If `is_from_upstream` is true, use only the comments of upstream."""
         ours, base, theirs = _look_up(self.line_comments_of_sides, sides, None)
         ours_above, base_above, theirs_above = _look_up(self.leading_comments_of_sides, sides, ())
         if is_from_upstream:

@@ -222,7 +222,7 @@ def _get_document_order(instance: Any, path: tuple[str | int, ...]) -> tuple[int
 
 
 def _to_json_values(value: Any) -> Any:
-    """Return a copy in which 0.0 replaces Infinity and NaN, because the validator would read them as null."""
+    """Return a copy with 0.0 instead of Infinity and NaN, because the validator would read Infinity and NaN as null."""
     if isinstance(value, Mapping):
         return {key: _to_json_values(child) for key, child in value.items()}
     if isinstance(value, list):

@@ -229,8 +229,8 @@ class Document:
         A comment that YAML does not allow at its path is skipped.
 
         Args:
-            line_comments: Line comments by path, with the leading "#". None removes a line comment.
-            above: Comment lines above the entry or item at each path. () removes the comment lines.
+            line_comments: Maps paths to line comments with the leading "#". None removes a line comment.
+            above: Maps paths of fields or list items to the comment lines above them. () removes these lines.
             before_parse: Receives the text length before each parse. It can raise an exception to stop.
         """
         if not line_comments and not above:

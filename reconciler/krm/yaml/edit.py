@@ -394,9 +394,10 @@ def _select_paired(pairs: list[IndexPair]) -> list[tuple[int, int]]:
 
 
 def _group_added_items(pairs: list[IndexPair]) -> list[tuple[int | None, list[int]]]:
-    """Return the new indexes of added items, grouped by the old index of the item that precedes them.
+    """Group the added items of a list by the existing item that precedes them.
 
-    The old index None means the start of the list.
+    Each group contains the old index of the existing item, and the new indexes of the added items. The old index None
+    means that the items are added at the start of the list.
     """
     added: dict[int | None, list[int]] = {}
     last: int | None = None

@@ -21,8 +21,8 @@ from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, Sequen
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
-# Shorter names get no placeholder, because a placeholder has the length of its name, and must contain `_MARK` and a
-# number, e.g. "zqx0qq".
+# A placeholder must be as long as the name that it replaces, and contain `_MARK` and a number, e.g. "zqx0qq".
+# Therefore, shorter names get no placeholder.
 _MIN_NAME_LENGTH = 6
 _MAX_NAMES = 10
 _MARK = "zqx"
@@ -89,9 +89,9 @@ class NameMask:
         return text
 
     def unmask_file(self, file: YamlFile) -> YamlFile | None:
-        """Return the file with the names instead of the placeholders.
+        """Replace the placeholders in a parsed file by the names.
 
-        Return None if the caller must parse the text with the names instead.
+        Return None if this is not possible. The caller must then replace the placeholders in the text, and parse it.
         """
         documents = [unmasked for document in file.documents if (unmasked := self.unmask_document(document))]
         if len(documents) < len(file.documents):
@@ -99,9 +99,9 @@ class NameMask:
         return YamlFile(tuple(documents), tuple(map(self.unmask, file.gaps)), file.bom)
 
     def unmask_document(self, document: Document) -> Document | None:
-        """Return the document with the names instead of the placeholders.
+        """Replace the placeholders in a parsed document by the names.
 
-        Return None if the caller must parse the text with the names instead.
+        Return None if this is not possible. The caller must then replace the placeholders in the text, and parse it.
         """
         return _unmask_document(self, document) if _MARK in document.text else document
 

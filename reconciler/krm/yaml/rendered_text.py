@@ -41,9 +41,9 @@ _TRAILING_SPACES = re.compile(r"(?<![ \t])[ \t]++(?=\r?$)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class NormalizedDocument:
-    """A document with its normalized text, and the reasons why its text was written again from its data.
+    """A document with normalized text.
 
-    `reasons` is empty if the document keeps its text.
+    If the text had to be generated from the data, `reasons` contains the reasons. Otherwise, `reasons` is empty.
     """
 
     document: Document

@@ -26,9 +26,10 @@ _MAX_SUBJECT = 200
 
 
 class _MailServer(smtplib.SMTP):
-    """A connection to one address of a host. TLS verifies the certificate against the name of the host.
+    """A connection to the IP address `address`. TLS verifies that the certificate is valid for the host name `host`.
 
-    smtplib itself would resolve the host again. The result can differ from the address that was checked.
+    By default, smtplib resolves the host name again, and the new address can differ from the address that was checked.
+    Therefore, this class connects to `address`.
     """
 
     def __init__(self, host: str, port: int, address: str, tls: ssl.SSLContext | None) -> None:

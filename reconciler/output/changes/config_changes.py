@@ -165,8 +165,8 @@ class ConfigChangeAttribution:
         for outcome in (effect.before.outcome, effect.after.outcome):
             if outcome:
                 yield from self._find_sources(outcome)
-        # Look up the changed resources of the package too. A resource that is copied from the config to a cluster has
-        # the same key in the config.
+        # A changed resource of the package can be a copy of a config object with the same key. Yield the change of this
+        # config object.
         keys = (change.key for change in (changes.objects if changes else ()))
         yield from (self._by_key[key] for key in keys if key in self._by_key)
 

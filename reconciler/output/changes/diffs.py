@@ -82,10 +82,11 @@ NO_SECRET_OPTIONS: SecretOptions = MappingProxyType({})
 
 
 def find_secret_options(before: Mapping[str, Any], after: Mapping[str, Any]) -> SecretOptions:
-    """Return the options that refer to a Secret before or after a change of the objects.
+    """Map each changed object to its options that refer to a Secret before or after the change.
 
     Args:
-        before: The data of each object before the change, by its identity.
+        before: Maps the identity of each object to its data before the change.
+        after: Maps the identity of each object to its data after the change.
     """
     names = {key: list_secret_options(before.get(key), after.get(key)) for key in {*before, *after}}
     return {key: options for key, options in names.items() if options}

@@ -33,10 +33,10 @@ FileChangeType = Literal[
 
 @dataclass(frozen=True)
 class FileChange:
-    """The change of a file, except for changes of KRM objects and Kptfiles.
+    """The change of a file that is neither a change of KRM objects nor a change of a Kptfile.
 
     Attributes:
-        change_type: The type of the change. The type "reformatted" means that the file changed but its objects did not.
+        change_type: The type of the change. "reformatted" means that only the text changed, and not the KRM objects.
         former_path: The path before the change. The path is "" if the file was not moved.
         blobs: The IDs of the content before and after. An ID is "" if the file does not exist.
     """

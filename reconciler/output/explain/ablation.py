@@ -100,9 +100,9 @@ def _find_value_without_layer(
 
 
 def _find_resource(value: ExplainedValue, package: ReRenderedPackage) -> PackageResource | None:
-    """Return the resource of `package` that has the name of the value's resource.
+    """Return the resource of `package` with the same kind, namespace and name as the resource of the value.
 
-    If no resource has this name, return the only resource of the same kind in the same file. Otherwise, return None.
+    If there is no such resource, return the only resource of the same kind in the same file. Otherwise, return None.
     """
     resources = Package(package.rendered.files).resources if package.rendered else ()
     same_name = [resource for resource in resources if str(resource.key) == value.resource]

@@ -207,7 +207,7 @@ class ResourceExplanation:
 
     def _list_removed_values(self) -> Iterator[ExplainedValue]:
         if self._trace.data is ABSENT:
-            # Yield nothing if the whole resource was removed, because the last step of each value contains the removal.
+            # Yield nothing if the whole resource was removed. The last step of each value is then the removal.
             return
         for changes in self._trace.list_removals():
             path = changes[-1].path
@@ -242,7 +242,7 @@ def _get_text(data: Any, *path: str) -> str:
 def list_leaf_paths(
     data: Any, path: DataPath = (), whole_values: frozenset[DataPath] = frozenset()
 ) -> Iterator[DataPath]:
-    """Yield the paths of all values that contain no other values, and the paths in `whole_values`."""
+    """Yield the paths of all values without nested values. A value at a path in `whole_values` is not divided."""
     items = list(data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ())
     if not items or (path and path in whole_values):
         yield path

@@ -27,7 +27,7 @@ class OptionLayerEntry(OutputModel):
 
 
 class ExplainedPackage(OutputModel):
-    """The explained package, and the inputs of its render. The inputs have the form of status files."""
+    """The explained package, and the inputs of its render. The inputs have the same format as in status files."""
 
     package: str = Field(description="The package, as `target/package`.")
     commit: str = Field(default="", description="The commit of the target branch that the option --at selects.")

@@ -301,9 +301,9 @@ def _is_injected_object(key: ObjectKey, injection: ConfigInjection) -> bool:
 
 
 def _list_author_paths(path: DataPath) -> Iterator[DataPath]:
-    """Yield the paths in a parent object at which a person can have set a field of the generated object.
+    """Yield the paths at which the manifest of a parent object can set the field `path` of a generated object.
 
-    Greenhouse: a PluginPreset contains the spec of its Plugins in `spec.plugin`.
+    For example, a Greenhouse PluginPreset contains the spec of its generated Plugins in `spec.plugin`.
     """
     if path[:1] == ("spec",):
         yield ("spec", "plugin", *path[1:])

@@ -181,7 +181,7 @@ def _set_line(located: LocatedFinding) -> Finding:
 
 
 def _find_in_object(manifests: list[ConfigObject], location: SourceLocation) -> ConfigPosition:
-    # A file can contain several copies of an object. Select the last copy whose first line is not below the finding.
+    # A file can contain several copies of an object. Select the last copy that starts at or before the finding's line.
     above = [manifest for manifest in manifests if manifest.line <= location.line] or manifests[:1]
     manifest = max(above, key=lambda candidate: candidate.line)
     line, column = manifest.find_line_and_column(_resolve_path(manifest.data, location.pointer))

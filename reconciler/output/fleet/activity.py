@@ -72,8 +72,8 @@ def merge_activity(
 ) -> tuple[ActivityEvent, ...]:
     """Return the events of the log and the publications of an index, the newest first.
 
-    An approval and a publication or removal with the same commit become one event. At equal times, approvals,
-    publications and removals come first, then other events in the reverse order of the log.
+    An approval and a publication or removal with the same commit become one event. Among events with the same time,
+    approvals, publications and removals come first. All other events follow in the reverse order of the log.
     """
     known = {(row.target, row.package, publication.commit): (row, publication) for row, publication in publications}
     merged = {key: create_publication_event(*item, item[1].seconds) for key, item in known.items()}

@@ -18,12 +18,13 @@ class PastDraft:
 
     Attributes:
         version: The number of the revision that the package had while the draft was open. 0 if it had no revision.
-        outcome: "replaced" means that a draft of a different change follows. "withdrawn" means that no draft follows.
+        outcome: For a draft that ended without a publication, "replaced" means that the package now has a draft of a
+            different change. "withdrawn" means that the package now has no draft.
         number: The number of the revision that the publication of the draft created. 0 if the draft was not published,
             or removed the package.
         author: The person who published the draft. "" if it is unknown.
         seconds: The time of the publication, in seconds since 1970. 0 if it is unknown.
-        successor: The key of the change that follows. "" if there is none.
+        successor: The key of the different change if the draft was replaced. Otherwise "".
     """
 
     target: str

@@ -168,7 +168,7 @@ def _format_range(lines: Sequence[DiffLine]) -> str:
 def build_search_result(
     index: FleetIndex, items: Iterable[FoundObject], counts: Mapping[str, int], cursor: str | None
 ) -> SearchResult:
-    """Return the result with these objects. `counts` contains the numbers of objects on all pages by type."""
+    """Return the result with these objects. `counts` maps each type to the number of objects on all pages."""
     return SearchResult(
         metadata=create_api_metadata(index), items=tuple(items), summary=SearchSummary(found=counts), next=cursor
     )

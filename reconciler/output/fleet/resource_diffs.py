@@ -147,7 +147,7 @@ def format_reference(key: ObjectKey) -> str:
 
 
 def _add_pointers(diff: ResourceDiff, text: str | None) -> ResourceDiff:
-    """Return a diff whose added lines have the pointers of their values. `text` is the text after the change."""
+    """Add the JSON pointer of its value to each added line of a diff. `text` is the text after the change."""
     if text is None or not any(block.is_changed and block.new for block in diff.blocks):
         return diff
     pointers = find_line_pointers(text)
@@ -222,9 +222,9 @@ def build_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffBlock]:
 def _compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[_Operation]:
     """Return the operations of difflib that change `old` into `new`.
 
-    In texts with more than 200 lines, difflib does not match frequent lines. Without this heuristic, a list of 1,000
-    items with one changed field each would take minutes. Equal lines at the start and at the end are removed first, so
-    that they are always matched.
+    In texts with more than 200 lines, difflib does not match frequent lines. Without this heuristic of difflib, a list
+    of 1,000 items with one changed field each would take minutes. Equal lines at the start and at the end must always
+    be matched. Therefore, they are not passed to difflib.
     """
     start, end = _count_common_ends(old, new)
     old_stop, new_stop = len(old) - end, len(new) - end
@@ -295,7 +295,7 @@ def _mark_difference(old: str, new: str) -> tuple[tuple[TextPart, ...], tuple[Te
 
 
 def _split_line(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> tuple[TextPart, ...]:
-    """Return the parts of a line. The words in `spans` are marked. Spans are in the order of the line."""
+    """Divide a line into marked and unmarked parts. `spans` contains the ranges of the marked words, in order."""
     parts, position = [], 0
     for start, end in spans:
         parts += [("".join(words[position:start]), False), ("".join(words[start:end]), True)]

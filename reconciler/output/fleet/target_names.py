@@ -45,7 +45,7 @@ class TargetNames:
 
     @cached_property
     def _marks(self) -> tuple[tuple[str, str], ...]:
-        """The marks of names. Longer names are first, because a name can contain another name."""
+        """Pairs of a name and its mark. Longer names are first, because a name can contain another name."""
         names = {
             self.common: _COMMON_MARK, self.package: _PACKAGE_MARK, self.owner: _OWNER_MARK,
             self.cluster: _CLUSTER_MARK,
@@ -102,7 +102,7 @@ def _replace_name(text: str, name: str, mark: str) -> str:
 
 
 def _split_at_name(text: str, name: str, mark: str) -> Iterator[str]:
-    """Yield the parts of the text between the names, and the mark in place of each name."""
+    """Split a text at each `name` that is not a part of a longer word. Yield the parts, with `mark` between them."""
     start, position = 0, text.find(name)
     while position >= 0:
         end = position + len(name)

@@ -21,7 +21,7 @@ _Row = tuple[str, str]
 
 @dataclass(frozen=True)
 class ValueCount:
-    """The value of a field before and after the change, such as `2 → 3`, and the targets with this value."""
+    """The values of a field before and after the change, such as `2 → 3`, and the targets with this change."""
 
     text: str
     targets: tuple[str, ...]

@@ -81,9 +81,9 @@ class DraftEffect:
 
     @property
     def _unmasked_owner(self) -> str:
-        """The name of the owner if the names of functions in the masked files still contain it. Otherwise, "".
+        """The name of the owner if the names of functions in the masked files still contain this name. Otherwise, "".
 
-        For example, the name `1` is not masked. Such a name has an influence on the digest of the variant.
+        For example, the owner name `1` is not masked. The digest of the variant depends on the owner in this case.
         """
         prefix = format_function_prefix(self.names.owner).encode()
         files = (file for tree in self._masked_files for file in tree.values())

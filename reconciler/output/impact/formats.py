@@ -162,7 +162,7 @@ def _format_details(change: ImpactChange) -> Iterator[str]:
 
 
 def _format_by_code(findings: Iterable[Finding]) -> list[str]:
-    """Return the first lines per finding code, because a fleet can have thousands of equal findings."""
+    """Format findings. Limit the number of lines per finding code, because a fleet can have thousands of findings."""
     by_code: dict[str, list[Finding]] = {}
     for finding in findings:
         by_code.setdefault(finding.code, []).append(finding)

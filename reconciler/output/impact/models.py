@@ -117,7 +117,7 @@ class ImpactFinding(FindingEntry):
 
 
 class ImpactSummary(ChangeCounts):
-    """The numbers of affected packages and of findings. `errors` counts the new errors."""
+    """The numbers of affected packages and of findings. `errors` counts the errors that only the second config has."""
 
     base: str = Field(description="The ID of the first config.")
     head: str = Field(description="The ID of the second config.")

@@ -180,7 +180,7 @@ def _list_template_risks(package: AffectedPackage) -> Iterator[str]:
     if package.draft:
         changes = package.draft.draft.rendered.template_changes
         risky = sum(change.restarts_pods is not False or change.previous_parent is not None for change in changes)
-        # Take the first lines, because the lines are sorted by risk.
+        # The lines with the highest risk are first.
         yield from package.draft.templates[:risky]
 
 

@@ -16,7 +16,7 @@ _DATE_CHARACTERS = len("2026-01-02")
 
 
 def create_environment(package: str) -> Environment:
-    """Return an environment with the shared templates, and with the folder `templates` of a Python package.
+    """Return a Jinja environment that loads the shared templates and the templates of the Python package `package`.
 
     The caller must add the global `change_url`, which returns the URL of a change by its key. The shared macros for
     lists of the console need more globals, which only the console adds.

@@ -248,7 +248,7 @@ def format_function_prefix(owner: str) -> str:
 
 
 class _ListedErrors:
-    """Finds the error in the plan for each error of a package outcome. Only errors in the plan have a file and line."""
+    """Finds the errors of a plan that are equal to given errors. Only the errors of the plan have a file and line."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self._errors = {_get_identity(error): error for error in select_errors(list(findings))}

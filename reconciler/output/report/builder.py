@@ -1,8 +1,8 @@
 """Builds the report about the fleet: matrix rows, pending work and conflicts.
 
 The builder reads one cluster after the other, and stores only data that the report contains. Equal items of several
-targets become one item. The changes of drafts are those of the index that the console shows. The module `changes` adds
-their texts, and the module `explanations` builds the explanations.
+targets become one item. The changes of drafts are read from the fleet index, as in the console. The module `changes`
+adds the texts of these changes, and the module `explanations` builds the explanations.
 """
 
 from __future__ import annotations

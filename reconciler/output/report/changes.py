@@ -24,12 +24,14 @@ _MAX_DIFF_LINES = 40_000
 
 @dataclass
 class _FirstDraft:
-    """The first draft of a variant, with its differing files.
+    """The first draft of a variant, with the files that the draft changes.
 
     Attributes:
-        digest: The digest of the files, including the names that differ between the targets.
-        has_target_names: Whether another draft of the variant has different files. Drafts of a variant differ only in
-            names, such as the name of the cluster, and in changes without an effect on a cluster.
+        before: The changed files before the draft.
+        after: The changed files in the draft.
+        digest: The digest of `before` and `after`.
+        has_target_names: Whether another draft of the variant has a different digest. Drafts of a variant can differ
+            in names, such as the name of the cluster, and in changes without an effect on a cluster.
     """
 
     folder: str

@@ -51,7 +51,7 @@ class ExplanationGroups:
         """Add a status file to its group, and return the key of the group.
 
         Args:
-            target_names: The names that can differ between equal files.
+            target_names: The names that identify the target. Files that differ only in these names are equal.
             is_unmodified: Whether the reconciler wrote the file and no person changed it.
         """
         if not is_unmodified:
@@ -109,7 +109,10 @@ def _format_explanation(explanation: ReportedExplanation) -> str:
 
 
 def build_explanation(target: ReportTarget, status: Mapping[str, Any]) -> ReportedExplanation:
-    """Return the explanation for the field `status` of a status file. The key of the explanation is ""."""
+    """Return the explanation of a package. `status` is the content of the field `status` in its status file.
+
+    The field `key` of the result is empty.
+    """
     conflicts = format_recorded_conflicts(status.get("conflicts"), _MAX_LIST_ENTRIES)
     children = format_children(status.get("templates"), _MAX_LIST_ENTRIES)
     return ReportedExplanation(

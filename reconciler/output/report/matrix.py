@@ -56,7 +56,10 @@ class Matrix:
 
 
 def build_matrix(rows: Sequence[ClusterRow], columns: tuple[str, ...]) -> Matrix:
-    """Return the matrix of clusters and packages. The lines have the order of the arguments."""
+    """Return the matrix of clusters and packages, in the order of the arguments.
+
+    Each line is a cluster. If there are too many packages for columns, each line is a package instead.
+    """
     lines = [_build_cluster_line(row, columns) for row in rows]
     if len(columns) > _MAX_PACKAGE_COLUMNS and len(columns) > len(rows):
         clusters = tuple(row.cluster for row in rows)

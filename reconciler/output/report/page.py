@@ -62,8 +62,8 @@ def format_report_page(report: FleetReport, options: str = "") -> str:
     """Return the report as HTML. Equal arguments give equal pages.
 
     Args:
-        options: The options that the commands on the page need to select the fleet of this report, each with a leading
-            space.
+        options: The options that select the fleet of this report, for the shell commands on the page. Each option has a
+            leading space.
     """
     style, script = _build_style(), _read_asset("report.js")
     problems = list_problem_lines(report.status)
@@ -100,7 +100,7 @@ def _build_style() -> str:
 
 
 def _build_links(report: FleetReport) -> dict[str, Any]:
-    """Return the HTML IDs of all linked sections, and the texts of these links."""
+    """Return the template variables for links inside the page: the HTML IDs of sections, and the texts of the links."""
     ids = {change.key: f"change-{number}" for number, change in enumerate(report.changes, 1)}
     ids |= {explanation.key: f"explanation-{number}" for number, explanation in enumerate(report.explanations, 1)}
     item_ids = {item: f"pending-{number}" for number, item in enumerate(report.pending_items, 1)}
@@ -141,7 +141,7 @@ def _format_first_target(explanation: ReportedExplanation) -> str:
 
 
 def _build_content_policy(style: str, script: str) -> str:
-    """Return the content security policy, which allows only this style sheet and this script, by their hashes."""
+    """Return the content security policy of the page. It allows only the given style sheet and the given script."""
     hashes = (f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in (style, script))
     allowed = " ".join(f"{kind}-src {value};" for kind, value in zip(("style", "script"), hashes, strict=True))
     return f"default-src 'none'; {allowed} base-uri 'none'; form-action 'none'"

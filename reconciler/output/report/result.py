@@ -21,7 +21,7 @@ from reconciler.planning.lifecycle.open_drafts import PackageState
 
 
 class ReportItem(OutputModel):
-    """One part of the report. For example, an item of type `cluster` has this part in the field `cluster`."""
+    """An item of the report. `type` is the name of the field that contains the data of the item, e.g. `cluster`."""
 
     type: Literal["cluster", "pending", "conflict", "change", "explanation"]
     cluster: ClusterRow | None = None

@@ -87,7 +87,7 @@ class DraftDetails:
 
     @property
     def extra_paths(self) -> tuple[str, ...]:
-        """The paths of files outside packages that have local changes on the draft branch."""
+        """The paths of files that are outside of all packages and have local changes on the draft branch."""
         return tuple(file.path for file in self.draft.files_outside_packages)
 
 

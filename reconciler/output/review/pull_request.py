@@ -59,12 +59,12 @@ class PullRequestText:
     """The title and body of a pull request.
 
     Attributes:
-        change_digest: The digest of the change. Drafts with equal changes have equal digests.
+        change_digest: The digest of the change. Drafts with equal changes have equal values of `change_digest`.
         blocking_reasons: The reasons that block publication, without conflicts.
         sections: The sections of the body after the first section.
-        content_digest: The digest of the content. The body is replaced only if this digest changes. Merges for other
-            clusters and unrelated changes of the target branch do not change the digest.
-        conflicts: The reasons that block publication until a reviewer accepts the conflicts.
+        content_digest: The digest of the important content: the title, the change, its causes, and the items to check
+            before the merge. The forge receives a new body only if `content_digest` changes.
+        conflicts: The conflicts that block publication until a reviewer accepts them.
     """
 
     title: str

@@ -54,7 +54,7 @@ class PackageEntry:
 
     @property
     def name(self) -> str:
-        """The last segment of the path, which is the name of the PackageVariantSet and of its file."""
+        """The last segment of the path. The PackageVariantSet and its file have this name."""
         return self.path.rpartition("/")[2]
 
 

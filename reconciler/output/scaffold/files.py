@@ -50,7 +50,7 @@ def build_files(scaffold: Scaffold, setting_descriptions: Mapping[str, str]) -> 
     """Return the files of a new config.
 
     Args:
-        setting_descriptions: The description of each setting in the file of the settings, by its path.
+        setting_descriptions: Maps the path of each setting in the settings file to its description.
     """
     texts = {
         f"{CONFIG_FOLDER}/repositories.yaml": format_documents(map(_build_catalog, scaffold.catalogs)),

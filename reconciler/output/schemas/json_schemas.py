@@ -100,9 +100,10 @@ _SETTINGS = "settings.json"
 
 
 def build_schema_files(kinds: Sequence[Kind], settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the text of each schema file by path: one file per kind and version, the index, and the settings.
+    """Map the path of each schema file to its text: one file per kind and version, the index, and the settings.
 
-    A path has the form `<group>/<kind>_<version>.json`. Validators such as kubeconform use the same paths for CRDs.
+    The path of a kind has the form `<group>/<kind>_<version>.json`. Validators such as kubeconform use the same paths
+    for CRDs.
     """
     files = {
         get_schema_path(kind, version): format_schema(build_kind_schema(kind))

@@ -54,8 +54,8 @@ class OwnerStatusCache:
 class FleetStatuses:
     """The statuses of all objects.
 
-    If an object has several statuses, the last one is used, in this order: the status of a target, `other_statuses`,
-    and the owners in `targets`.
+    If an object has several statuses, only one of them is used. The owners in `targets` have the highest precedence.
+    `other_statuses` are next. The statuses of the targets themselves have the lowest precedence.
 
     Attributes:
         configs: The statuses that controllers and policies report.
@@ -229,8 +229,8 @@ def _build_unavailable(plan: FleetPlan) -> Iterator[ObjectStatus]:
 def _build_parent(config: ConfigStatus, file: str, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:
     """Return the status of a parent. For an object without children, return the status that its controller reports.
 
-    The status contains `file`, because no package records the config file of a parent. If two files define the same
-    object, a later pass uses the recorded file to decide which definition was first.
+    The status contains the config file of the parent (`file`), because no package records this file. If two files
+    define the parent in a later pass, the recorded file shows which definition was first.
     """
     own_fields = {**config.fields, **({"source": {"file": file}} if file else {})}
     status = ObjectStatus(config.key, config.api_version, config.conditions, own_fields, config.spec, config.metadata)

@@ -220,8 +220,8 @@ def format_template_changes(template_changes: Iterable[TemplateChange], limit: i
 def format_children(recorded: object, limit: int) -> tuple[str, ...]:
     """Return at most `limit` lines about child resources, from the field `templates` of a status file.
 
-    Each line has the parent of the child, and the source of each template property. If a property hides inherited
-    fields, the line lists these fields after the property.
+    Each line contains the child, its parent, and the name and source of each template property. If a property hides
+    inherited fields, the line also lists the hidden fields.
     """
     return limit_lines([to_one_line(_format_child(child)) for child in _read_children(recorded)], limit)
 

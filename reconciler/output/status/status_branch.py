@@ -35,7 +35,8 @@ from reconciler.output.status.target_statuses import ObjectStatus, TargetStatuse
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
 MAX_CHILDREN = 1000
-# Cache the owners in status files, because each pass reads the owners of all PackageVariants of a failed set.
+# Maximum number of status files whose parsed fields are cached. If a set fails, each pass reads the owners of all its
+# PackageVariants from their status files.
 _CACHED_FILES = 100_000
 # Matches the first line of a condition, or the line with its time. A condition has no time if the dates of all commits
 # were unknown.
@@ -205,7 +206,10 @@ def _get_condition_type(entry: Mapping[str, Any]) -> str:
 
 
 def _build_fields(fields: Mapping[str, Any], previous: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields except for the conditions. Targets without a new render keep their `renderStatus`."""
+    """Return the fields of the new status, without conditions.
+
+    Downstream targets without a new render keep the `renderStatus` of the previous status.
+    """
     render_statuses = {
         str(target.get("name")): target.get("renderStatus") for target in read_mappings(previous, "downstreamTargets")
     }
@@ -398,9 +402,13 @@ def _add_kept_files(
 
 
 def _find_kept_paths(plan: FleetPlan, configs: ConfigStatuses, previous: Mapping[str, bytes]) -> set[str]:
-    """Return the paths of previous files to keep: variants of failed sets, and additional files that do not change.
+    """Return the paths of the files in `previous` that must be kept.
 
-    If a config file cannot be read, the result also contains the paths of all objects that this file can contain.
+    The result contains these files:
+
+    - The status files of the PackageVariants of failed sets.
+    - Additional files of objects, if these files do not change in this pass.
+    - If a config file cannot be read: the status files of all objects that this config file may contain.
     """
     if plan.can_contain_unreadable(""):
         return set(previous)

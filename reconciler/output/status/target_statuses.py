@@ -38,7 +38,7 @@ def count_packages(plan: TargetPlan) -> dict[str, int]:
 
 
 def count_packages_by_tenant(plan: TargetPlan) -> Mapping[str, dict[str, int]]:
-    """Return the number of packages of a target per outcome, for each tenant that has packages."""
+    """Map each tenant with packages on a target to the number of its packages per outcome."""
     counts = Counter(_iterate_packages(plan))
     tenants = {tenant for tenant, _ in counts}
     return {tenant: {outcome: counts[tenant, outcome] for outcome in PACKAGE_OUTCOMES} for tenant in tenants}

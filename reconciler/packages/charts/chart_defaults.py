@@ -51,6 +51,9 @@ def _iterate_subchart_layers(chart: FileTree, source: str, folder: str) -> Itera
 
 
 def _list_keys(manifest: ChartManifest, name: str) -> list[str]:
-    """Return the keys below which a chart sets the values of a subchart: each alias, or the name of the subchart."""
+    """Return the keys in the values of a chart that contain the values of one of its subcharts.
+
+    Each dependency on the subchart has its own key: its alias, or the name of the subchart if it has no alias.
+    """
     keys = [dependency.alias or name for dependency in manifest.dependencies if dependency.name == name]
     return keys or [name]

@@ -98,7 +98,7 @@ def _is_required_chart(chart: FileTree, dependency: ChartDependency) -> bool:
 def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple[RequiredChart, ...] | Finding:
     """Return the required subcharts that the chart does not contain.
 
-    If the exact version or the repository of such a subchart is unknown, return the finding.
+    If the exact version or the repository URL of a missing subchart is unknown, return a finding instead.
     """
     chart = add_local_charts(chart, manifest)
     label, locked = format_chart(manifest), _read_locked_versions(chart)

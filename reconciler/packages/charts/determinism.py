@@ -246,7 +246,7 @@ def _create_trial_finding(
 def _copy_rewritten_texts(fixed: Iterable[OutputText], compared: Iterable[OutputText]) -> Iterable[OutputText]:
     """Yield the documents of the render with fixed values.
 
-    If the comparison of the renders wrote a document again from its data, yield this text instead.
+    If a document in `compared` was written again from its data, yield the text in `compared` instead.
     """
     rewritten = {(text.template, text.index): text for text in compared if text.rewrite_reason}
     for text in fixed:

@@ -54,7 +54,7 @@ def _read_schema_violations(text: str, chart: str, chart_name: str) -> tuple[Fin
 
 
 def _get_pointer(pointer: str | None, field: str | None) -> str:
-    """Return the JSON pointer of a value. Helm before version 3.18 writes a path with dots, e.g. `(root)` or `a.b`."""
+    """Return `pointer`, or convert `field`, which is a path from Helm before 3.18, e.g. `(root)` or `a.b`."""
     if pointer is not None:
         return pointer
     return "" if field in (None, "(root)") else "/" + field.replace(".", "/")

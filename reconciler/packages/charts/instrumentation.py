@@ -46,8 +46,8 @@ _WORD_IN_BYTES = re.compile(_WORD.pattern.encode())
 # Files that helm reads as data. The other files can contain templates that the function `tpl` evaluates.
 _DATA_FILES = frozenset({CHART_FILE, "Chart.lock", "requirements.yaml", "requirements.lock", "values.schema.json"})
 _DATES: dict[Variant, str] = {"a": "2001-02-03", "b": "2011-12-13", "fixed": "2000-01-01"}
-# A placeholder for a number or for an order cannot contain a marker text. It has an unusual form instead, e.g. two
-# spaces around "|". `restore` can therefore distinguish it from the texts of the chart.
+# Placeholders for numbers and for orders cannot contain a marker text. Instead, they use an unusual notation, e.g. two
+# spaces around "|", so that `restore` can distinguish them from the texts of the chart.
 _SORT, _REVERSE, _ENCODE, _TO_INTEGER = "  |  sortAlpha", "  |  reverse", "  |  b64enc", "  |  int  |  int"
 _LOWEST, _HIGHEST = "min 9007199254740993", "max -9007199254740993"
 # The maximum length of the fixed value for a call such as `randAlphaNum`. A template gets the beginning of a text with
@@ -94,11 +94,11 @@ class _Call:
 
 @dataclass(frozen=True)
 class ChartCalls:
-    """Function calls with results that can change with each render, in a chart and in the values of a request.
+    """Calls of functions whose results can change with each render, in a chart and in the values of a request.
 
     Attributes:
-        by_file: The calls in files that can be replaced by placeholders, by the path of the file.
-        by_value: The calls in values that can be replaced by placeholders, by the path of the value.
+        by_file: Maps file paths to the calls in these files. These calls can be replaced by placeholders.
+        by_value: Maps the paths of values to the calls in these values. These calls can be replaced by placeholders.
         other_places: The calls that cannot be replaced by placeholders.
         lookups: The calls of `lookup`.
     """
@@ -110,7 +110,7 @@ class ChartCalls:
 
     @property
     def places(self) -> dict[int, CallPlace]:
-        """The locations of the calls that can be replaced by placeholders, by the number of the call."""
+        """Maps the number of each call that a placeholder can replace to the location of the call."""
         groups = (*self.by_file.values(), *self.by_value.values())
         return {entry.number: entry.place for calls in groups for entry in calls}
 
@@ -287,8 +287,8 @@ def _build_fixed_value(entry: _Call, identity: str) -> tuple[str, str]:
             return "printf `%[1]s` `0s`", ""
         case function if function in _ALPHABETS:
             text = _compute_digits(place, identity, _ALPHABETS[function], _FIXED_CHARACTERS)
-            # Truncate the text to the requested length, which is the next argument of the call, or the value before
-            # the pipe.
+            # Truncate the text to the requested length. The template passes the length as an argument, e.g.
+            # `randAlpha 5`, or through a pipe, e.g. `5 | randAlpha`.
             return f"printf `%.[2]*[1]s` `{text}`", _ENCODE if function == "randBytes" else ""
         case function:
             return function, ""

@@ -41,7 +41,7 @@ def format_chart(manifest: ChartManifest) -> str:
 
 
 def check_chart_manifest(manifest: ChartManifest, kube_version: str) -> Finding | None:
-    """Return the finding if the chart cannot be installed on a cluster with a Kubernetes version."""
+    """Return a finding if the chart cannot be installed on a cluster with the Kubernetes version `kube_version`."""
     label = format_chart(manifest)
     if manifest.type == "library":
         message = f"{label} has the type library: use a chart that contains it as a dependency"

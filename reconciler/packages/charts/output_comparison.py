@@ -39,8 +39,8 @@ class FieldDifference:
 class OutputComparison:
     """The documents of the first output, and the fields that differ in the other outputs.
 
-    If an output contains a document with other comments or another order of keys, but with the same data, the document
-    is written again from its data.
+    If a document differs only in its comments or in the order of its keys, `texts` contains a new text, which is
+    generated from the data of the document.
     """
 
     texts: tuple[OutputText, ...]

@@ -117,9 +117,10 @@ class ChartValues:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the layers from the config and of the names of values files in the chart and in other sources.
+        """A digest of all entries that does not require reading the values files of the chart and of other sources.
 
-        It changes with their order, but not with the content of the files. "" if there are no such files.
+        The digest depends on the layers from the config, the names of these files, and the order of the entries. "" if
+        the entries contain no such file.
         """
         return compute_digest([_describe_entry(entry) for entry in self.entries]) if self.has_source_files else ""
 

@@ -45,8 +45,8 @@ from reconciler.packages.functions.replacement_fields import (
 # In this version and later, a missing target field is an error, the default target is `metadata.name`, and a target
 # field keeps its type.
 _STRICT = (0, 1, 2)
-# Since this version: fields of target selectors, such as `name`, are regular expressions; `sourceValue` exists; and a
-# path can continue inside a string with JSON or YAML.
+# In this version and later, fields of target selectors, such as `name`, are regular expressions. The field
+# `sourceValue` exists, and a path can continue inside a string with JSON or YAML.
 _PATTERNS = (0, 1, 3)
 # Maximum number of cached pattern matches. This number is sufficient for all packages that are rendered at the same
 # time.
@@ -263,7 +263,10 @@ def _write_fields(
 
 
 def _write_in_text(data: Any, path: str, value: Any, options: Mapping[str, Any], rules: _Rules) -> bool:
-    """Set all fields at a path that continues in a string with JSON or YAML. Return False if there is no such field."""
+    """Set the fields at a path that leads into a string with JSON or YAML.
+
+    If the path leads into several strings, change only the first string. Return False if no field exists at the path.
+    """
     segments = parse_replacement_path(path)
     for length in range(1, len(segments)):
         is_found = False

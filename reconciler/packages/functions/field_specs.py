@@ -1,4 +1,7 @@
-"""Field specs, which select fields of resources by kind and path as in kustomize, and the scope of kinds."""
+"""Field specs as in kustomize, and the scope of resources: namespaced or cluster.
+
+A field spec selects fields of resources by kind and path.
+"""
 
 from __future__ import annotations
 

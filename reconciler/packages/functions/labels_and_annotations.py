@@ -237,7 +237,10 @@ def _iterate_annotation_values(
 
 
 def _read_annotations(config: FunctionConfig | None) -> tuple[dict[str, str], tuple[FieldSpec, ...]] | str:
-    """Return the annotations sorted by key, and the additional fields that get them, or an error message."""
+    """Return the annotations, sorted by key, and the fields to which the function adds the annotations.
+
+    If the configuration of the function is invalid, return an error message.
+    """
     config = config or {}
     kind, additional_fields = config.get("kind"), [config.get("additionalAnnotationFields"), config.get("fieldSpecs")]
     if all(additional_fields):

@@ -165,7 +165,7 @@ def format_function_trace_key(spec: FunctionSpec) -> str:
 
 
 def format_program_trace_key(program: str) -> str:
-    """Return the key of a program that renders sources, such as helm, in a render trace."""
+    """Return the key that identifies a program in a render trace. The program renders sources, as helm does."""
     return f"{_FUNCTION} program {program}"
 
 

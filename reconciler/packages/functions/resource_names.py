@@ -178,11 +178,13 @@ _PLACEHOLDER = "packagename"
 def set_name_prefix(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
     """Replace the old prefix in resource names by the new prefix.
 
-    A name has the old prefix if it is the old prefix, or if it starts with the old prefix and a dash.
+    A name has the old prefix if it is equal to the old prefix, or starts with the old prefix and a dash.
 
     The new prefix is the configured prefix. If no prefix is configured, the new prefix is the package name from the
-    package context. For an invalid configuration, the output contains a result with the severity `error`, but is not
-    marked as failed. The original function also exits with 0 in this case.
+    package context.
+
+    If the configuration is invalid, the output contains a result with the severity `error`. The function does not fail,
+    because the original function also exits with 0 in this case.
     """
     prefixes = _read_prefixes(items, config, context)
     if isinstance(prefixes, str):

@@ -20,7 +20,7 @@ _LOG_ENTRY = re.compile(
     r'^[EF]\d{4} [^\n]*? err=(?:(?P<json>"(?:[^"\\]|\\.)*")\s*$|<\n(?P<lines>.*?)\n >)', re.M | re.S
 )
 _PREFIX = re.compile(r"^(?:Error|error): ", re.MULTILINE)
-# The command of helm with the paths of temporary folders, which Kustomize adds to the message of helm.
+# Kustomize adds the helm command to the error message of helm. The command contains the paths of temporary folders.
 _HELM_COMMAND = re.compile(r":? unable to run: '.*? \(is '[^']*' installed\?\)(?:: exit status \d+)?", re.DOTALL)
 _WARNING = re.compile(r"^(?:# )?Warning: .*\n?", re.MULTILINE | re.IGNORECASE)
 _MAX_CHARACTERS = 1_200

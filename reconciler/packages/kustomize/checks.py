@@ -24,7 +24,7 @@ from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import redact_urls
 
-# If a file with such a name does not exist, the name is probably a URL. Old versions of Kustomize accept URLs without a
+# Match paths that are probably URLs if no file with this path exists. Old versions of Kustomize accept URLs without a
 # scheme.
 _LIKE_REMOTE = re.compile(r"\?|\.git(?:$|/)|//|^[\w-]+(?:\.[\w-]+)+/.*/")
 _RESOURCE_FIELDS: Final = ("resources", "bases", "components")
@@ -85,7 +85,7 @@ class _Folder:
 
 @dataclass
 class _OverlayChecks:
-    """The state of the checks: the folders that are not checked yet, the findings, and the charts of repositories.
+    """The state of the checks: the folders to check, the findings, and the required charts from chart repositories.
 
     `has_charts` is True if the overlay may contain charts.
     """

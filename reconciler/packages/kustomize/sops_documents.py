@@ -1,6 +1,7 @@
-"""SOPS documents of an overlay: they are written with the bytes of their files, or refused.
+"""SOPS documents in the output of an overlay.
 
-Kustomize writes each document again with sorted keys, and SOPS could then not verify the order of the values.
+Kustomize sorts the keys of each document, so that SOPS cannot decrypt the document any more. Therefore, this module
+restores the bytes of the source file. If an overlay changes a SOPS document, the result is an error.
 """
 
 from __future__ import annotations

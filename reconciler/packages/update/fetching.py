@@ -158,7 +158,10 @@ def _find_remote_below(files: FileTree, package: str) -> list[str]:
 def _set_refs(
     files: FileTree, packages: list[str], root: GitUpstream, ref: str, strategy: UpdateStrategy | None
 ) -> FileTree:
-    """Set `ref` and `strategy` in each of `packages` that follows the ref of the root package. Return the files."""
+    """Set `ref` and `strategy` in the Kptfiles of subpackages that follow the root package. Return all files.
+
+    Change only subpackages in `packages` for which `follows_same_ref` is true.
+    """
     for package in packages:
         kptfile = find_kptfile(files, package)
         git = _get_git_upstream(kptfile)

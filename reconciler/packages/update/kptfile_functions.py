@@ -73,15 +73,13 @@ def align_functions(before: Sequence[Any], after: Sequence[Any]) -> list[IndexPa
 
 
 def pair_functions(before: Sequence[FunctionEntry], after: Sequence[FunctionEntry]) -> dict[int, int]:
-    """Find the function of `before` that corresponds to each function of `after`. Return the pairs of indices.
+    """Pair the functions of two pipelines. The result maps indices in `after` to indices in `before`.
 
-    The keys of the result are indices in `after`, and the values are indices in `before`.
+    Functions without a counterpart are omitted. Rules:
 
-    Rules:
-
-    - Functions with the same name are paired. If a name occurs several times, its first function is used.
+    - Functions with the same name are paired. If a name occurs several times, its first function is paired by name.
     - Other functions are paired if they have the same image or command. The registry, tag and digest are not compared.
-    - If several functions are possible, the pairs with the most similar content are used first.
+    - If several functions have the same image or command, the functions with the most similar content are paired first.
     - Functions with two different names are never paired. A function with a name can be paired with a function without
       a name.
     - Functions that a PackageVariant added are paired by name only.
@@ -218,9 +216,8 @@ _EXCLUSIVE_FIELDS = (("image", "exec"), ("configMap", "configPath"))
 def merge_functions(sides: SideValues, rules: MergeRules) -> MergeOutcome:
     """Merge one function list of a pipeline. The value is ABSENT if no function remains.
 
-    Functions are paired as in `pair_functions`. In most cases, the result has the order of the local list, and new
-    upstream functions follow the function that precedes them upstream. Functions that the PackageVariant of the local
-    package added come first.
+    `number_functions` determines which functions of the lists correspond. In the result, functions that only the
+    PackageVariant of the local package added come first. `merge_function_order` orders the other functions.
     """
     if sides.one_sided_outcome:
         return sides.one_sided_outcome

@@ -90,8 +90,8 @@ def match_resources(
 
     Args:
         sides: The documents of the origin, updated and local side.
-        follow_moves: Whether to match documents in different files. This requires that only one document per side has
-            the identity.
+        follow_moves: Whether to match documents in different files. Such documents match only if no other document on
+            their side has the same identity.
         use_annotations: Whether to compare the annotation `internal.kpt.dev/upstream-identifier` of documents that have
             no match yet.
     """

@@ -45,9 +45,9 @@ def order_resources(groups: Sequence[ResourceGroup], path: str) -> list[Resource
 
 
 def order_by_index(groups: Sequence[ResourceGroup]) -> list[ResourceGroup]:
-    """Order the merged resources of a file by their merged index in the file.
+    """Order the merged resources of a file by index.
 
-    As in kpt, the index is merged three ways, like the value of a field.
+    As in kpt, the index of a resource is the result of a three-way merge of its indexes on all sides.
     """
     return sorted(groups, key=_get_merged_index)
 
@@ -118,7 +118,7 @@ _FileError: TypeAlias = tuple[FindingCode, str, int]
 
 @dataclass(frozen=True)
 class ResourceFiles:
-    """The resource files of a merge that must be parsed, so that their resources can be merged one by one.
+    """The files whose resources a merge parses and merges one by one.
 
     If a file has an error, e.g. invalid YAML, its resources are not merged. The whole file is taken from one side.
     """

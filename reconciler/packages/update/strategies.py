@@ -67,11 +67,11 @@ def update_unit(unit: UpdateUnit, strategy: UpdateStrategy) -> UpdateResult:
 def resolve_missing_package(
     sides: MergeSides, package: str, exists: MergeSides, options: MergeOptions
 ) -> UpdateResult | None:
-    """Return the merge result of a package that at least one side lacks. Return None if all sides have the package.
+    """Return the merge result if the package is missing on at least one side. Otherwise, return None.
 
     Args:
-        sides: The files from which the result is created.
-        exists: Files that show which sides have the package. A side without files in `exists` lacks the package.
+        sides: The files to merge.
+        exists: A side contains files if the package exists on this side, and no files if the package is missing.
     """
     match tuple(bool(side) for side in exists):
         case (True, True, True):
@@ -106,7 +106,7 @@ def _merge_resources(unit: UpdateUnit) -> UpdateResult:
 
 
 def _has_new_upstream(unit: UpdateUnit) -> bool:
-    """Return whether the upstream of the local package differs from its upstream in the merge base."""
+    """Return whether the local Kptfile has a different upstream than the Kptfile in the merge base."""
     kptfiles = [find_kptfile(side, unit.package) for side in (unit.sides.origin, unit.sides.local)]
     origin, local = (kptfile.upstream.git if kptfile and kptfile.upstream else None for kptfile in kptfiles)
     return origin != local

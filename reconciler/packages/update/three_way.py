@@ -30,7 +30,8 @@ def update_package_tree(
 ) -> UpdateResult:
     """Update the root package with `strategy`. Update each subpackage that has an upstream with its own strategy.
 
-    The new content of such a subpackage comes from its files in the new upstream package. Its upstream is not fetched.
+    The new content of these subpackages comes from the new upstream version of the root package. The upstreams of the
+    subpackages are not fetched.
     """
     remote = [path for path in sides.packages if sides.has_upstream(path)]
     if strategy == "copy-merge":

@@ -98,8 +98,8 @@ class ExplainedSources:
             return None
         upstream = source.upstream
         if upstream.chart:
-            # `is_copied` is False, because a template is a program: no fixed line of the template corresponds to a
-            # field.
+            # Keep `is_copied` False, because a field of the rendered file has no fixed line in the template: templates
+            # are programs.
             template = self.content.templates.get(file, "") if self.content else ""
             return FileOrigin(source, join_path(upstream.directory, template) if template else "")
         if upstream.overlay:

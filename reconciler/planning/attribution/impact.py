@@ -251,7 +251,7 @@ def _group_stalled(stalled: Iterable[StalledVariant]) -> dict[tuple[str, str], d
 
 
 def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedPackage]:
-    """Return the result for the packages of each owner that has an error. The keys are the owner keys as text."""
+    """Map the key of each owner with an error, as text, to the result for the packages of this owner."""
     findings = [*result.findings, *(finding for variant in result.stalled for finding in variant.findings)]
     # Read the errors in reverse order, so that the first error of an owner replaces its later errors in the mapping.
     by_owner = {

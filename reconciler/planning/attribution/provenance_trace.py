@@ -134,7 +134,10 @@ class ResourceTrace:
                     yield (*self._list_changes_until(index, path), removal)
 
     def _list_changes_until(self, state_count: int, path: DataPath) -> tuple[TracedChange, ...]:
-        """Return the changes of one value in the first `state_count` states. `path` is the path after these states."""
+        """Return the changes of one value in the first `state_count` states.
+
+        `path` is the path of the value in the last of these states.
+        """
         changes: list[TracedChange] = []
         current_path: DataPath | None = path
         for index in reversed(range(state_count)):

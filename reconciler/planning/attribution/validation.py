@@ -291,9 +291,9 @@ _GIT_FIELDS = ("repo", "branch", "directory", "tagPrefix", "createBranch", "secr
 
 
 def lint_package_conflicts(variants: Iterable[Variant], objects: Mapping[ObjectKey, ConfigObject]) -> Iterator[Finding]:
-    """Yield an error for each package that several owners request, and for each nested package.
+    """Yield an error for each variant whose package is equal to, or nested with, the package of an earlier variant.
 
-    A pass blocks all variants of such a package except for one variant.
+    A pass accepts only one of the conflicting variants, and blocks the others.
     """
     requested: dict[tuple[str, str], tuple[PackagePathIndex, dict[str, Variant]]] = {}
     for variant in sorted(variants, key=lambda variant: (variant.owner.key, variant.target)):
@@ -323,7 +323,8 @@ def lint_generated(
 ) -> Iterator[Finding]:
     """Yield findings about generated resources: invalid references to override policies, and deprecated fields.
 
-    A pass reports these findings for each package. This function checks equal packages of several clusters only once.
+    A pass reports these findings for each package separately. This function reports them only once for equal packages
+    of several clusters.
     """
     checked_ids: set[str] = set()
     for variant in variants:

@@ -1,7 +1,8 @@
-"""The values of a chart on which one field of a rendered resource depends.
+"""Finds the chart values that affect one field of a rendered resource.
 
-Templates are programs, so that only a render can answer this question. Each candidate value is changed, and the chart
-is rendered again in memory. If the field then differs, the field depends on the value.
+Chart templates are programs. Therefore, only renders can show on which values the field depends. For each candidate
+value, this module changes the value and renders the chart in memory. If the field then differs, it depends on the
+value.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ def _iterate_candidates(layers: Sequence[ValuesLayer], template: str) -> Iterato
 
 
 def _is_mentioned(path: DataPath, template: str) -> bool:
-    """Return whether a template contains the path of a value, or the whole map around it, e.g. `.Values.image`."""
+    """Return whether a template contains the path of a value, or the path of a map that contains the value.
+
+    For example, a template with `.Values.image` uses the value `image.tag`.
+    """
     names = [str(step) for step in path]
     parents = (re.escape(".".join(names[:count])) for count in range(1, len(names)))
     patterns = (rf"{re.escape('.'.join(names))}(?![\w-])", *(rf"{parent}(?![\w.-])" for parent in parents))

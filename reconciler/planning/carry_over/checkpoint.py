@@ -33,9 +33,9 @@ def has_same_result(decided: DecidedTarget, claims: TargetClaims, dependency_rea
         dependency_reader: Computes the fingerprints of dependencies with the other config.
 
     Returns:
-        True only if each package is owned by the object that requests it, and each variant and dependency is unchanged.
-            False if the target has a package that is no longer requested, or Kafka templates, which depend on all
-            packages of a cluster.
+        True only if both configs request the same packages, each package is owned by the object that requests it,
+            and each variant and dependency is unchanged. Always False for a target with Kafka templates, because Kafka
+            templates depend on all packages of a cluster.
     """
     requested = {variant.target.package: variant for variant in claims.variants}
     if (
@@ -114,7 +114,7 @@ class TargetCheckpoint:
         )
 
     def find_known_outcomes(self, claims: TargetClaims, changed: Set[str]) -> Mapping[str, PackageOutcome]:
-        """Return the outcomes of single packages that are still valid, by package.
+        """Return a mapping from packages to outcomes of the last pass, for all outcomes that are still valid.
 
         Outcomes that depend on other packages of the target are omitted.
 
@@ -175,7 +175,11 @@ def create_checkpoint(
 
 
 def _has_only_independent_packages(decided: DecidedTarget, plan: TargetPlan, state: TargetState) -> bool:
-    """Return whether each package of the target is requested by its owner, and has no removal, error or template."""
+    """Return whether no package of the target depends on other packages, and no package needs a new decision.
+
+    Each recorded package must be requested by its recorded owner. The target must have no removals, no errors, no
+    upstream revisions that must not be used yet, and no dependencies on Kafka templates.
+    """
     requested = {variant.target.package: variant for variant in decided.claims.variants}
     return (
         not (

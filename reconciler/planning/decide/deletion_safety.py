@@ -217,7 +217,7 @@ def _has_confirmed_hash(record: PackageRecord, acknowledged: frozenset[str]) -> 
 
 
 def is_named_in_finding(record: PackageRecord, token: str) -> bool:
-    """Return whether a package is held, and its finding requests a confirmation with this hash."""
+    """Return whether a package is held, and one of its findings contains the confirmation hash `token`."""
     if record.outcome.get("kind") != "held":
         return False
     findings = record.outcome.get("findings", ())

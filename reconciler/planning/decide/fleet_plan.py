@@ -62,7 +62,8 @@ class TargetPlan:
 
     Attributes:
         findings: The findings about the target as a whole.
-        kept_heads: The heads of draft branches with local changes that this plan deletes. The pass keeps these commits.
+        kept_heads: The heads of deleted draft branches with local changes. The pass creates refs that keep these
+            commits.
         missing_tags: The revision tags to create after the state was written.
     """
 
@@ -307,7 +308,7 @@ class FleetPlan:
 
     @cached_property
     def _tenants_by_object(self) -> Mapping[str, str]:
-        """The tenant of each config object and of each owner of packages, by the key of the object as text.
+        """Maps the key of each config object and each package owner, as text, to its tenant.
 
         "" is the platform team. The mapping is empty if there are no tenants.
         """
@@ -366,9 +367,12 @@ def find_promoter_branch(target: Target, template: str) -> str | None:
 
 
 def is_promoter_branch_idle(head: CommitId | None, published: CommitId | None, observed: CommitId | None) -> bool:
-    """Return whether GitOps Promoter's branch contains no draft.
+    """Return whether the branch of GitOps Promoter contains no draft.
 
-    The head of such a branch is the current or the last known head of the target branch.
+    Args:
+        head: The head of this branch. Without a draft, it is equal to a head of the target branch.
+        published: The current head of the target branch.
+        observed: The last known head of the target branch.
     """
     return head is not None and head in (published, observed)
 

@@ -172,8 +172,8 @@ class DecisionInput:
         if self.record is None or self.record.owner.key == self.variant.owner.key:
             return self.record
         if not self.record.is_owned:
-            # Keep only the revision and workspace numbers of a package without an owner, because they must not be used
-            # again.
+            # The package has no owner. Keep only its revision numbers and workspace numbers, because these numbers must
+            # not be used again.
             variant = self.variant
             return replace(
                 self.record.to_tombstone(),
@@ -379,10 +379,10 @@ def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tupl
 
 
 def _clear_pass_flags(observed: ObservedPackage, should_withdraw: bool = False) -> ObservedPackage:
-    """Return the observed trees without the flags `is_frozen` and `is_stuck`, for a package without a new version.
+    """Return the observed trees of a package without a new version. The flags `is_frozen` and `is_stuck` are False.
 
-    The flags only prevent that a new version is written to the draft. If `should_withdraw` is True, the result contains
-    no draft, because this pass deletes the draft.
+    These flags are not needed, because they only prevent the write of a new version to the draft. If `should_withdraw`
+    is True, the result contains no draft, because this pass deletes the draft.
     """
     return ObservedPackage(observed.published, None if should_withdraw else observed.drafted)
 

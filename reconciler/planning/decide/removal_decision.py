@@ -144,7 +144,7 @@ def _apply_target_limit(
 
 
 def _is_unconfirmed_removal(removal: RemovalOutcome, snapshot: TargetSnapshot, claims: TargetClaims) -> bool:
-    """Return whether the removal is new, deletes or orphans a published package, and was not confirmed."""
+    """Return whether a new removal deletes or orphans a published package without a confirmation."""
     record, key = snapshot.state.packages[removal.package], snapshot.target.key
     if record.removal is not None or removal.kind not in ("proposed", "orphaned"):
         return False
@@ -187,7 +187,10 @@ def _hold_on_target(removal: RemovalOutcome, snapshot: TargetSnapshot, reason: s
 def _explain_missing_owners(
     unrequested: Mapping[str, PackageRecord], snapshot: TargetSnapshot, claims: TargetClaims
 ) -> str:
-    """Return the reason why all removals are held if the config has no owners. Return "" if there is no such reason."""
+    """If the config has no owners, return the reason why new removals are held.
+
+    Return "" if the config has owners, or if a person confirmed the removals.
+    """
     new = [
         DownstreamKey(snapshot.target.name, package)
         for package, record in unrequested.items()
@@ -332,8 +335,8 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
 
 
 def _are_nested_targets(package: _UnrequestedPackage, repository: str, other: str) -> bool:
-    # Do not wait for a new package that contains the old package or is inside the old package, because such a package
-    # can be created only after the removal of the old package.
+    # If the new package contains the old package, or is inside it, the new package can be created only after the
+    # removal of the old package. Therefore, the removal must not wait for the new package.
     return repository == package.snapshot.target.name and are_paths_nested(other, package.package)
 
 

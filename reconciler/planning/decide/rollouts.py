@@ -32,7 +32,8 @@ from reconciler.planning.decide.target_inputs import (
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY, ClusterOverrides
 from reconciler.planning.model.state import ObservedPackage, PackageRecord
 
-# The time in seconds since 1970 at which the current version of a package was first published, by cluster and package.
+# Maps a cluster and a package to the time at which the current version of the package was first published. Times are in
+# seconds since 1970.
 PublishedSince = Mapping[str, Mapping[str, int]]
 
 
@@ -41,7 +42,8 @@ class RolloutGates:
     """The progress of each override rule with a rollout: the clusters whose wave is open.
 
     Attributes:
-        is_uncertain: Whether the progress of a package is unknown, so that the next pass can have a different result.
+        is_uncertain: Whether the progress of at least one package is unknown. In this case, the next pass can have a
+            different result with the same inputs.
     """
 
     gates: Mapping[RuleId, RolloutGate] = field(default_factory=dict)
@@ -155,8 +157,8 @@ class RolloutTracker:
         if fingerprint is None:
             return ProgressPending(package, has_retreated) if rule in record.rule_texts else None
         if fingerprint != current.digest:
-            # Report unknown progress, because the last render used a different version of the rule, and this pass
-            # renders the package later.
+            # The last render used a different version of the rule, and this pass has not rendered the package yet.
+            # Therefore, the progress is unknown.
             return ProgressUnknown(package)
         if record.outcome.get("kind") == "blocked" or not _is_published(
             record, target.snapshot.observe_package(package)

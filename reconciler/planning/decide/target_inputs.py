@@ -93,7 +93,10 @@ class DesiredPackages:
 
     @cached_property
     def dependents_by_target(self) -> Mapping[TargetName, Mapping[str, ObjectKey]]:
-        """For each Repository, its packages that are used as upstreams, each with one owner that uses the package."""
+        """Maps each Repository to its packages that other packages use as upstreams.
+
+        Each of these packages is mapped to the owner of one package that uses it.
+        """
         by_target: dict[TargetName, dict[str, ObjectKey]] = {}
         for variant in self.controller_result.variants:
             for upstream in variant.upstream.packages if variant.upstream else ():
@@ -124,8 +127,8 @@ class UnreadyOwners:
         An owner in another namespace is returned only in two cases:
 
         - Its manifest contains the name of the package.
-        - It can be the recorded owner, or the set of the recorded owner, after a move to another namespace: the kind
-          and the name are equal.
+        - It has the kind and the name of the recorded owner, or of the set that created the recorded owner. The config
+          does not contain the recorded owner any more. The object may have moved to another namespace.
 
         Args:
             owner: The recorded owner, which does not request the package any more.
@@ -217,7 +220,7 @@ class TargetClaims:
         return frozenset(variant.target.package for variant in self.variants)
 
     def explain_uncertainty(self, record: PackageRecord) -> str:
-        """Return the reason why a missing owner is not evidence of a deletion. Return "" if it is evidence."""
+        """Return the reason why an owner may exist although it was not found. Return "" if it does not exist."""
         if self.completeness.includes(record):
             return ""
         return "An error in the config makes the list of objects incomplete. Next step: correct this error"
@@ -462,12 +465,12 @@ def find_missing_target(
 ) -> Finding | None:
     """Return the error for a target whose known branch was deleted, or whose location in the config has changed.
 
-    Return None if there is no such error. A new URL is not an error if the branch at this URL contains the recorded
-    head.
+    Return None if there is no such error. A new URL is not an error if the branch at the new URL contains the recorded
+    head and `last_known_head`.
 
     Args:
-        last_known_head: The cached head of the branch at the previous URL. If the branch at the new URL does not
-            contain this commit, this branch is an outdated copy.
+        last_known_head: The cached head of the branch at the previous URL. A branch at the new URL without this commit
+            is an outdated copy.
     """
     recorded = (state.url, state.branch, state.directory)
     current = (target.display_url, target.branch, target.directory)

@@ -139,8 +139,8 @@ def plan_target(decided: DecidedTarget, reconciled: Collection[ObjectKey]) -> Ta
     """Return the plan of one target. No branch is changed here.
 
     Args:
-        reconciled: The owners, on all targets, whose packages have no error. If an owner that is not in this collection
-            moves its package, the package at the previous location is not removed yet.
+        reconciled: The owners whose packages, on all targets, have no error. If an owner with an error moves its
+            package, the package at the previous location is kept until the owner has no error.
     """
     claims, texts = decided.claims, decided.draft_texts
     decisions = decide_removals(decided.snapshot, claims, reconciled)
@@ -245,7 +245,7 @@ def _prefix_config_paths(
     If the config is incomplete, recorded files are kept, because their objects may still exist.
     """
     origin = decided.context.config_origin
-    # Copy the mapping only if the config is in a subfolder, because many packages share one mapping.
+    # If the config is not in a subfolder, use `sources` without a copy, because many packages share this mapping.
     current = {origin.get_repository_path(path): ids for path, ids in sources.items()} if origin.directory else sources
     if is_complete or recorded.items() <= current.items():
         return current

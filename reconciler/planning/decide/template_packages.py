@@ -327,9 +327,9 @@ class _TemplateDecisions:
 
 
 def _get_unchanged_tree(observed: ObservedPackage, outcome: PackageOutcome) -> TreeId | None:
-    """Return the drafted or published tree of a package that this pass does not change. Return None if there is none.
+    """Return the tree of a package that this pass does not change. Return None if the package has no tree.
 
-    The published tree is used if the outcome shows that the draft branch contains no version of the package.
+    Return the published tree if the outcome means that the package has no draft. Otherwise, prefer the drafted tree.
     """
     if isinstance(outcome, Unchanged) and outcome.reason in _OUTCOMES_WITHOUT_DRAFT:
         return observed.published

@@ -57,7 +57,7 @@ class DraftContents(TargetObjects, Protocol):
         Args:
             head: The head of the draft branch.
             base: The commit of the target branch that the draft branch starts at.
-            branch: The head of the target branch. Files that are equal on the target branch are omitted.
+            branch: The head of the target branch. Files that are equal on the draft and target branches are omitted.
         """
         ...
 
@@ -173,7 +173,7 @@ class OpenDraft:
         return self._select_files(names, are_in_packages=True) if names else self.files
 
     def list_other_files(self, names: Collection[str]) -> tuple[DraftedFile, ...]:
-        """Return the changed files outside of the packages with these names. If `names` is empty, return ()."""
+        """Return the changed files outside of the packages `names`. Return () if `names` is empty."""
         return self._select_files(names, are_in_packages=False) if names else ()
 
     @property

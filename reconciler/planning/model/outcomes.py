@@ -131,10 +131,10 @@ class PackageRender:
         source: The input of the function pipeline.
         overruled_changes: The local changes that a controller, function or policy replaced.
         overrides: The values that override policies changed, one entry per value.
-        policy_usage: The resources that name each override policy, and the rules that select the cluster.
-        rule_texts: The content of the override rules that were applied, by rule.
-        input_files: The files of the config objects that the render read, by kind, namespace and name.
-        source_locations: The location in the config of each generated object.
+        policy_usage: For each override policy: the resources that refer to it, and the rules that select the cluster.
+        rule_texts: Maps each override rule that was applied to its content.
+        input_files: Maps the kind, namespace and name of each config object that the render read to its file.
+        source_locations: Maps each generated object to its location in the config.
         blocking_code: The finding code that blocks the package, or "" for the default reason.
         merge_options: The options that the source was merged with.
         stages: The package after each step between the source and the templates, if the renderer records the steps.

@@ -1,7 +1,7 @@
 """Sources of packages, and the conflicts of local changes with sources.
 
-A package source is an upstream package, or generated files. The local changes of the target branch and of the draft are
-merged into it. Recorded conflicts contain no secrets.
+A package source is an upstream package, or generated files. A render merges the local changes of the target branch and
+of the draft into the source. Recorded conflicts contain no secrets.
 """
 
 from __future__ import annotations
@@ -133,11 +133,10 @@ def _mask_sides(conflict: Conflict, sides: Mapping[str, Any]) -> Mapping[str, An
 
 @dataclass(frozen=True)
 class BranchPackage:
-    """A package on a branch, and the rendered version that it started from. The differences between the two are the
-    local changes.
+    """A package on a branch, and the rendered version that it is based on. The differences are the local changes.
 
-    If the reconciler did not render the package, all versions contain the package's own files. Then `base` is the
-    upstream that the `upstreamLock` refers to.
+    If the reconciler did not render the package, `base` contains the upstream of the package's `upstreamLock`. All
+    other trees then contain the files on the branch.
 
     Attributes:
         files: The files on the branch.
@@ -189,8 +188,8 @@ class RenderInputs:
         deleted_tree: The last published tree, if the package was deleted from the target branch without a removal
             draft.
         source_findings: Warnings and information about the render of the source.
-        values: The values of each chart, if they include values files of sources. Otherwise ().
-        programs: The identities of the programs that rendered the source, by their keys in traces.
+        values: The values of each chart. () if the values include no values file from a source.
+        programs: Maps the trace key of each program that rendered the source to the identity of the program.
         charts: The charts that were downloaded for the functions of the package.
     """
 
@@ -248,11 +247,9 @@ class PackageSource:
 
 
 def find_local_special_entries(inputs: RenderInputs) -> Mapping[str, SpecialEntry]:
-    """Return the symbolic links and submodules of a package.
+    """Return the symbolic links and submodules on the target branch, with the local changes on the draft.
 
-    All of them are local changes, because renders create none.
-
-    The result contains the entries of the target branch, with the local changes on the draft.
+    Renders create no such entries. Therefore, all of them are local changes.
     """
     published = inputs.published.files.special_entries if inputs.published else {}
     if inputs.drafted is None:
@@ -418,10 +415,10 @@ def _overlay_local_content(local: FileTree, generated: FileTree, options: MergeO
 
 
 def _extract_local_source(package: BranchPackage, options: MergeOptions) -> UpdateResult:
-    """Return the source of a package on a branch with its local changes, but without the effects of the render.
+    """Return the source of a package on a branch, with its local changes. Changes by the render are removed.
 
-    Local changes of rendered fields are kept. If a later step of the render sets such a field again, the step wins, and
-    a conflict is recorded.
+    The source also contains local changes of fields that the render sets. If a step of the next render sets such a
+    field again, the step wins, and a conflict is recorded.
     """
     if not package.is_edited:
         return UpdateResult(package.merged)

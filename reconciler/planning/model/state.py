@@ -30,7 +30,7 @@ from reconciler.memory import cached
 # `serialize_state_changes` keeps unchanged files in the format in which they were written. Therefore a state can
 # contain files of several formats, and `parse_state` reads each file in its own format.
 STATE_FORMAT = 2
-# The keys that differ in files of format 1, by the current key.
+# Maps the current keys to the keys in files of format 1. Keys that are equal in both formats are omitted.
 _KEYS_OF_FORMAT_1 = {
     "publishedVersion": "ours", "draftVersion": "put", "unpublishedVersions": "offers", "desiredTree": "wanted",
     "version": "offer",
@@ -44,7 +44,7 @@ _TEXTS_FOLDER = "texts/"
 _PARENT_KINDS = {"Plugin": "PluginPreset"}
 _EMPTY: Mapping[Any, Any] = {}
 _NO_SOURCES: ConfigSources = {}
-# The field names of some classes, by the key in the state file. In all other classes, the key is the field name.
+# For some classes, the keys in the state file differ from the field names. These mappings map keys to field names.
 _OBSERVED_FIELDS = {"published": "published", "drafted": "drafted", "frozen": "is_frozen", "stuck": "is_stuck"}
 _REMOVAL_FIELDS = {"branch": "branch", "against": "against", "declined": "is_declined"}
 _DRAFT_FIELDS = {
@@ -485,7 +485,7 @@ def _parse_draft(data: Mapping[str, Any]) -> DraftBranch:
 
 
 def _rename_keys(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the data with field names as keys.
+    """Replace the keys of stored data by field names. `names` maps each known key to a field name.
 
     Raise KeyError for an unknown key, so that no value is silently deleted.
     """

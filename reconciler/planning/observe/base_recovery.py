@@ -51,9 +51,13 @@ class RecoveryInputs:
 
 @dataclass(frozen=True)
 class RecoveredBase:
-    """The source of a version on a branch, without local changes and with all local changes.
+    """The recovered source of a package version on a branch.
 
-    `upstream` is the summary of the upstream for commit trailers. `release` contains the releases of all charts.
+    Attributes:
+        base: The source without local changes.
+        merged: The source with all local changes.
+        upstream: The summary of the upstream for commit trailers.
+        release: The releases of all charts.
     """
 
     base: TreeId
@@ -109,7 +113,7 @@ class _RecordedInputs:
         )  # fmt: skip
 
     def restore_upstream(self, source: UpstreamPackage) -> UpstreamPackage | None:
-        """Return an upstream with the recorded versions and options. The values are those of the given upstream.
+        """Return a copy of `source` with the recorded versions and options, and with unchanged chart values.
 
         Return None if the recorded upstream had different sources.
         """

@@ -1,8 +1,8 @@
 """Recovery of package records from status files and Git tags, for example after the state ref was deleted.
 
-A commit with a package also contains its status file, which names the owner and the trees. A status file is used only
-if it names the owner that requests the package now. If the package was changed after its status file was written, only
-its ownership is recovered. Tags show which revision numbers are in use.
+A commit with a package also contains the status file of the package. The status file contains the owner and the trees
+of the package. It is used only if the recorded owner still requests the package. If the package was changed after its
+status file was written, only the ownership of the package is recovered. Tags show which revision numbers are in use.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class _UnrecordedPackage:
     def annotations(self) -> Mapping[str, str]:
         """The annotations in the status file of the draft or the published package, or else those of the variant.
 
-        Annotations that approve drafts are used only if the variant has the same values. The reason is that everyone
-        who can push to a draft can edit its status file.
+        If an annotation about the approval of drafts differs from the variant, all such annotations are omitted.
+        Otherwise, anyone who can push to a draft could change the approval of the draft in the status file.
         """
         annotations = self._read_metadata("annotations")
         if annotations is None:
@@ -160,7 +160,10 @@ def _add_published_version(
     version: RenderedVersion | None,
     tagged: Sequence[TaggedRevision],
 ) -> PackageRecord:
-    """Return the record with the published version. Its revision number comes from its tag, or is the next number."""
+    """Return the record with the published version.
+
+    The version gets the revision number of its tag. If it has no tag, it gets the next revision number.
+    """
     if version is None:
         return replace(record, last_workspace=max(record.last_workspace, 1), last_revision=max(record.last_revision, 1))
     same = [tag for tag in tagged if snapshot.find_package_at(tag.commit, package)[0] == version.rendered]
@@ -181,7 +184,7 @@ def _add_published_version(
 
 
 def _get_workspace_number(tag: TaggedRevision) -> int:
-    """Return the workspace number in the message of a tag. The result is never less than the revision number."""
+    """Return the number of the workspace in the message of a tag, or the revision number if it is larger."""
     name = parse_trailers(tag.message).get(WORKSPACE_TRAILER, "")
     number = name.removeprefix(_WORKSPACE_PREFIX)
     return max(int(number) if name != number and number.isdecimal() else 0, tag.number)
@@ -213,11 +216,14 @@ def _recover_version(
 ) -> RenderedVersion | UnavailableBase | None:
     """Return the version that a status file describes.
 
-    Return None if the status file is not valid, or if the source is not available.
+    Return None in these cases:
 
-    If the package comes from Git or is generated, return None if it has local changes. If its source is downloaded or
-    rendered, the version contains the local changes. If the merge base of such a package cannot be recovered, return
-    the reason.
+    - The status file is not valid.
+    - The source of the package is not available.
+    - The source comes from Git or is generated, and the package has local changes.
+
+    If the source is downloaded or rendered, the version contains the local changes. For such a source, return the
+    reason if the merge base cannot be recovered.
     """
     tree, blob = snapshot.find_package_at(commit, variant.target.package)
     published, _ = snapshot.find_package_at(snapshot.heads.target_branch, variant.target.package)
@@ -232,8 +238,8 @@ def _recover_version(
             if isinstance(recovered, UnavailableBase):
                 return recovered
             merged = recovered.merged
-            # Treat all local changes of a draft as changes on the draft branch, because the local changes on the target
-            # branch are unknown.
+            # The local changes on the target branch are unknown. Therefore, if the package on the draft branch differs
+            # from the target branch, assume that all local changes were made on the draft branch.
             plain = recovered.base if against else merged
             return RenderedVersion(
                 tree, blob, recovered.base, merged, plain, digest, against, recovered.upstream,

@@ -74,11 +74,10 @@ class GitObjectReader(Protocol):
 
 @dataclass(frozen=True)
 class TargetHeads:
-    """Fetched heads of the branches of one target. The keys of all mappings are names of draft branches.
+    """Fetched heads of the branches of one target. All mappings map names of draft branches to commits.
 
     Attributes:
-        is_absent: Whether the target branch does not exist. Then `target_branch` is a root commit that the branch will
-            start at.
+        is_absent: Whether the target branch does not exist. Then `target_branch` is the root commit of the new branch.
         removal_branches: The names of the draft branches that delete packages.
         approved: The commits whose pull requests are approved, or about to be merged.
         closed_drafts: The draft branches whose pull requests were closed without a merge.
@@ -316,9 +315,9 @@ class TargetObjects(GitObjectReader, DraftHistory, Protocol):
     """Git objects of a target, with the histories of its drafts and the tags of its revisions."""
 
     def list_tagged_revisions(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
-        """Return the tagged revisions of packages, by package.
+        """Return a mapping from each package to its tagged revisions.
 
-        This call is slow. Use it only if the recorded state is missing.
+        This method is slow. Use it only if the recorded state is missing.
         """
         ...
 
@@ -333,7 +332,8 @@ class TargetSnapshot:
     Attributes:
         draft_template: The template for the names of new draft branches.
         removal_template: The template for the names of new removal drafts.
-        unavailable_bases: For each package without a recorded state whose base cannot be recovered, the reason.
+        unavailable_bases: Maps packages to the reason why their base cannot be recovered. Contains only packages
+            without a recorded state.
     """
 
     target: Target
@@ -352,8 +352,9 @@ class TargetSnapshot:
     def find_draft_branch(self, package: str) -> str:
         """Return the draft branch of a package.
 
-        A drafted package keeps its branch. A new branch is not possible if its name is nested with the name of an open
-        draft. Then the package uses this open draft.
+        A package with a draft keeps its draft branch. Otherwise, the package gets a new branch. Git does not allow a
+        branch `a/b` next to a branch `a`. If the name of the new branch conflicts with an open draft in this way, the
+        package uses the branch of the open draft.
         """
         record = self.state.packages.get(package)
         if record and record.draft_version:
@@ -363,7 +364,8 @@ class TargetSnapshot:
     def find_removal_branch(self, package: str) -> str:
         """Return the branch for the removal of a package.
 
-        If the name is nested with the name of an open removal draft, the open draft is used instead.
+        Git cannot have both a branch `a` and a branch `a/b`. If an open removal draft makes the usual branch name
+        impossible, return the branch of this draft.
         """
         return self._find_usable_branch(format_draft_branch(self.removal_template, self.target, package), removes=True)
 
@@ -377,7 +379,7 @@ class TargetSnapshot:
         return head is not None and head in (self.heads.proposed.get(branch), self.heads.approved.get(branch))
 
     def is_stuck(self, branch: str) -> bool:
-        """Return whether an update of a draft branch would revert local changes outside of its packages.
+        """Return whether an update of a draft branch would revert local changes outside of the drafted packages.
 
         Return False if the target branch contains all changes of the draft, because the draft is then deleted.
         """

@@ -52,10 +52,10 @@ def hold_removed_resources(
 
 
 def restore_held_resources(source: FileTree, package: FileTree, hold_kinds: Collection[str]) -> FileTree:
-    """Return the source of a chart, with the held resources of the package that the source does not contain.
+    """Add held resources of the rendered package to the source of a chart if the source does not contain them.
 
-    Held resources have a kind of `hold_kinds` or the annotation `helm.sh/resource-policy: keep`. If no rule and no
-    person changed these resources, the result is the source from which the package was rendered.
+    A resource is held if its kind is in `hold_kinds`, or if it has the annotation `helm.sh/resource-policy: keep`. If
+    no rule and no person changed the held resources, the result is the source from which the package was rendered.
     """
     removed = _find_removed_resources(package, source)
     return _add_resources(

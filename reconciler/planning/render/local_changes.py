@@ -33,10 +33,10 @@ _ANNOTATIONS: DataPath = ("metadata", "annotations")
 
 
 def separate_template_changes(inputs: RenderInputs, rules: TemplateMergeRules) -> RenderInputs:
-    """Return the render inputs, changed so that inherited template fields do not count as local changes.
+    """Change the inputs, so that template fields that a child inherits from its parent do not count as local changes.
 
-    If a person changed an inherited field, the whole field becomes the child's own field. If no rendered version is
-    recorded, only the fields in the upstream are the child's own fields.
+    If a person changed an inherited field, the whole field counts as a field of the child itself. If no rendered
+    version is recorded, only the template fields from the upstream count as fields of the child itself.
     """
     return replace(
         inputs,
@@ -85,7 +85,7 @@ def _remove_merged_templates(files: FileTree, base: FileTree, rules: TemplateMer
 
 
 def _remove_changed_fields(package: BranchPackage, rules: TemplateMergeRules) -> FileTree:
-    """Return the rendered version without the inherited fields that were later changed locally."""
+    """Return the rendered files. Remove each inherited field that a local change has replaced on the branch."""
     paths: dict[tuple[str, str], list[DataPath]] = {}
     for name, path, before, local, own in _iterate_inherited_fields(package, rules):
         if own in (ABSENT, None) and local is not ABSENT and not is_equal_data(before, local):
@@ -121,7 +121,10 @@ def _iterate_inherited_fields(
 
 
 def _iterate_children(files: FileTree, rules: TemplateMergeRules) -> Iterator[tuple[tuple[str, str], PackageResource]]:
-    """Yield the children in a package by kind and name. The namespace is ignored, because functions may change it."""
+    """Yield each child of a template in a package, preceded by its kind and name.
+
+    The namespace is not included, because functions may change it.
+    """
     for resource, roles in find_roles(files, rules):
         if any(side is rule.child for rule, side in roles):
             yield (f"{resource.group}/{resource.kind}", resource.name), resource
@@ -166,7 +169,12 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 
 @dataclass(frozen=True)
 class LostChanges:
-    """Conflicts about local changes that are missing after a render. The state records only conflicts of the draft."""
+    """Conflicts about local changes that are missing after a render.
+
+    Attributes:
+        published_conflicts: The conflicts about local changes on the target branch. The state does not record them.
+        draft_conflicts: The conflicts about local changes on the draft branch. The state records them.
+    """
 
     published_conflicts: tuple[Conflict, ...] = ()
     draft_conflicts: tuple[Conflict, ...] = ()
@@ -175,9 +183,11 @@ class LostChanges:
 def find_lost_changes(inputs: RenderInputs, files: FileTree, known: Sequence[Conflict]) -> LostChanges:
     """Return a conflict for each file whose local change is neither in `files` nor in a `known` conflict.
 
-    If a file was changed on the target branch and on the draft, only the change on the draft is checked, because it is
-    newer. A render replaces the draft, so that a lost change of the draft is then on no branch, and later renders
-    cannot detect the loss. Therefore, each render returns the recorded conflict again until the file changes.
+    If a file has local changes on both the target branch and the draft, only the change on the draft is checked,
+    because the change on the draft is newer.
+
+    A render replaces the draft. After that, a lost change of the draft is on no branch, and later renders cannot detect
+    the loss. Therefore, later renders return the recorded conflict again until the file is changed, added or deleted.
     """
     drafted = _collect_changed_files(inputs.drafted) if inputs.drafted else {}
     published = (
@@ -258,7 +268,7 @@ def _contains_change(path: str, change: _FileChange, files: FileTree, recorded: 
     ):
         return False
     if result is None:
-        # Search all files, because the resources of this file can have moved to another file.
+        # The render deleted this file. Search all files, because its resources can be in another file now.
         return all(
             _has_part(part, files) for part in _iterate_lost_parts(change.all_rendered, local, File(b""), recorded)
         )
@@ -289,10 +299,10 @@ def _iterate_lost_parts(rendered: File, local: File, result: File, recorded: Col
 
 
 def _is_merged(part: str, removed: Iterable[str], result: Iterable[str]) -> bool:
-    """Return whether a changed line was merged with another line of the result.
+    """Return whether a line of the result contains the locally changed line `part`, merged with other changes.
 
-    The line in the result must contain all words of the changed line, and no word that the change removed. For example,
-    the locally changed list `[two, three]` can become `[two, three, four]`.
+    Such a line contains all words of `part`, and no word that the local change removed. For example, the locally
+    changed list `[two, three]` can become `[two, three, four]`.
     """
     words = _WORD.findall(part)
     if part.startswith("#") or not words:

@@ -388,8 +388,8 @@ class _RenderRun:
         if upstream is None:
             return self._apply_overrides(PackageRender(files, (_SUCCESS,)), renderer, inputs.previous_overrides)
         rendered, has_failed = self._run_functions(files, mutated.injections, engine, inputs.charts)
-        # If a function failed, keep the override rules of the last render, because this render applied no override
-        # policy. With the new rules, a rollout would treat the package as updated.
+        # If a function failed, this render applied no override policy. Therefore, keep the override rules of the last
+        # render. With the new rules, a rollout would treat the package as already updated.
         return (
             replace(rendered, rule_texts=inputs.previous_overrides.rule_texts)
             if has_failed

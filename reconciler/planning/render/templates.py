@@ -134,7 +134,7 @@ class TemplateMerger:
     def _iterate_overruled_changes(
         self, rendered: PackageRender, inputs: RenderInputs, files: FileTree
     ) -> Iterator[Conflict]:
-        """Yield the local changes that templates replaced, and that no earlier step of the render replaced."""
+        """Yield the local changes that templates replaced. Omit changes that an earlier step of the render reported."""
         known = set(map(locate_conflict, rendered.overruled_changes))
         overruled = (
             ()
@@ -158,7 +158,7 @@ def fingerprint_packages(contents: PackageTrees) -> str:
 
 
 def build_template_fingerprinter(pairs: TemplatePairs, contents: PackageTrees) -> Callable[[Sequence[str]], str]:
-    """Return the function that computes the fingerprints of dependencies on parents and children."""
+    """Return a function that computes the fingerprints of dependencies on parents and children of Kafka templates."""
 
     def compute_fingerprint(arguments: Sequence[str]) -> str:
         if [*arguments] == ["*"]:

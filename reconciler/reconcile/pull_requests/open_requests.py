@@ -117,7 +117,10 @@ class PullRequestCache:
         return self._look_up(url, self._forges.find_forge)
 
     def _look_up(self, url: str, function: Callable[[str], _T | None]) -> _T | None:
-        """Return the result of a function for a URL. An unexpected exception becomes an error of this repository."""
+        """Call a function with the URL of a repository, and return its result.
+
+        If the function raises an unexpected exception, record the failure in `failures` and return None.
+        """
         scope = f"the forge of {url}"
         try:
             with forge_boundary(scope):

@@ -52,10 +52,10 @@ _RecordsByTarget = Mapping[Target, Mapping[str, PullRequestRecord]]
 
 
 def record_requests(results: Iterable[PullRequestResult], remotes: Remotes, state_ref: str) -> list[PushOutcome]:
-    """Record the pull requests in the states of their targets, and return the outcome of each push.
+    """Record the pull requests in the states of their targets, and push the states. Return the outcome of each push.
 
-    If another writer moved a state before the push, the next pass records the pull requests. If a person closes a pull
-    request before it is recorded, the next pass opens it again.
+    If another writer has changed a state before the push, the next pass records the pull requests. If a person closes
+    a pull request before it is recorded, the next pass opens it again.
     """
     by_url: dict[str, dict[Target, dict[str, PullRequestRecord]]] = {}
     for result in results:

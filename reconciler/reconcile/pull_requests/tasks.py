@@ -84,10 +84,11 @@ def list_request_tasks(target: Target, remotes: Remotes, state_ref: str) -> Iter
 
 
 def add_acceptance(task: PullRequestTask, request: PullRequest | None) -> PullRequestTask:
-    """Return the task, and store in it whether a label of the open pull request accepts the conflicts.
+    """Mark the task as accepted if a label of the open pull request accepts the conflicts.
 
-    The label is valid only if an earlier pass has read the pull request at the same head without the label. The state
-    of the target contains this head, so that all replicas ignore a label that was added for an earlier head.
+    The label is valid only if an earlier pass has read the pull request at the current head, and the pull request did
+    not have the label then. Therefore, a label that was added for an earlier head is not valid. The state of the target
+    contains the head at which the label was missing, so that all replicas have the same result.
     """
     is_current = request is not None and request.commit == task.head == task.recorded.unlabeled_head
     if not is_current or request is None or not request.accepts_conflicts:

@@ -56,8 +56,8 @@ class _Outage:
 class RemoteAvailability:
     """The outages of all remotes of a daemon.
 
-    A failure is logged only if its wait is longer than the wait of the last logged failure: at the start of the outage
-    and after each doubling of the back-off.
+    The time until the next attempt grows during an outage. The first failure is logged. Later failures are logged only
+    if this time has become longer since the last logged failure.
 
     Args:
         clock: Returns the seconds of a monotonic clock.

@@ -1,9 +1,9 @@
-"""Implements the Protocols of the controllers and of the planning. The implementations read fetched remotes and states.
+"""Implements Protocols that the controllers and the planning use to read fetched remotes and recorded states.
 
-Contents:
-- the contents of trees for the planning,
+The implementations provide:
+- the files of Git trees,
 - the refs and packages of upstream repositories,
-- the recorded packages of one owner kind,
+- the recorded packages whose owners are of one kind,
 - the published files of placed resources and of Plugins.
 """
 
@@ -82,7 +82,8 @@ class SourceRenderer(Protocol):
 class TargetContents:
     """Reads the contents of upstream packages and of trees for one target.
 
-    `source_files` stores the upstream files by tree ID, because the state of the target refers to their trees later.
+    `read_source` adds the files of each package to `source_files`. The keys are tree IDs, because the state of the
+    target refers to files by tree ID.
     """
 
     def __init__(
@@ -361,7 +362,7 @@ class OwnedPackages:
         return {location: record.owner for location, record in self._records()}
 
     def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        """Return the names of the dependencies that the last render of each package used."""
+        """Map each package to the names of the dependencies that its last render used."""
         return {location: record.trace.keys() for location, record in self._records()}
 
     def get_blocked_counts(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:

@@ -277,7 +277,7 @@ class Remotes:
     def with_refs_at(self, replaced: Mapping[str, Mapping[str, CommitId | None]]) -> Remotes:
         """Return a copy of these remotes in which some refs have different commits. Nothing is fetched.
 
-        `replaced` contains the commits by URL and ref name. If the commit is None, the ref does not exist in the copy.
+        For each URL, `replaced` maps ref names to commits. If the commit is None, the ref does not exist in the copy.
         """
         remotes = copy(self)
         available = {url: remote for url in replaced if (remote := self.get_even_if_missing(url))}
@@ -371,7 +371,7 @@ class Remotes:
             return None
 
     def get_upstream(self, url: str) -> Remote | None:
-        """Return a remote to read packages from. A late remote has the content that it had before its fetch.
+        """Return a remote to read packages from. If its fetch is late, use the content from before this fetch.
 
         Do not write to the returned remote. A missing object in this remote does not prove that the object was deleted.
         """

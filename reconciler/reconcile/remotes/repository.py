@@ -331,12 +331,10 @@ class Remote:
         return has_conflicting_changes(self._reader, trees[0], trees[1], trees[2], outside)
 
     def list_changes(self, since: CommitId, commit: CommitId, head: CommitId) -> Iterator[TreeChange]:
-        """Yield each path that differs between `since` and `commit`, with its entry in `commit`.
+        """Yield each path that differs between `since` and `commit`, with its entry in `commit` (None if removed).
 
-        A removed path has no entry.
-
-        If `head` contains a different version of an added or removed folder, the files of the folder are listed
-        separately.
+        An added or removed folder is yielded as one path. If `head` contains a different version of the folder, each
+        file of the folder is yielded instead.
         """
         return list_tree_changes(
             self._reader, *(self.read_commit(commit_id).tree for commit_id in (since, commit, head))
@@ -365,8 +363,8 @@ class Remote:
         if entry in others or path in ignored:
             return False
         head, *folders = (version.id if version and version.is_tree else None for version in (entry, *others))
-        # If both sides changed a folder, compare its files one by one, because each file can be equal to its version on
-        # one side.
+        # If a folder differs from the same folder in each of the other trees, compare its files one by one. Each file
+        # can be equal to the file in one of the other trees.
         should_descend = (head and any(folders)) or any(ignored_path.startswith(f"{path}/") for ignored_path in ignored)
         return not should_descend or self._has_difference(head, *folders, ignored=ignored, folder=f"{path}/")
 
@@ -451,7 +449,8 @@ class Remote:
 class TargetRepository:
     """The repository of one target, with the interface that the planning needs. Paths are relative to the repository.
 
-    `ignored_path` is a file that the daemon writes and that belongs to no package. Changes of it are not local changes.
+    `ignored_path` is the path of a file that the daemon writes and that belongs to no package. Changes of this file are
+    not local changes.
     """
 
     def __init__(self, remote: Remote, target: Target, ignored_path: str | None = None) -> None:

@@ -458,7 +458,7 @@ class DraftReader:
         )  # fmt: skip
 
     def read_heads(self, target: Target, drafts: Iterable[str]) -> Mapping[str, CommitId]:
-        """Return the commits of the refs on which the data of a target depends, by ref.
+        """Return the refs on which the data of a target depends. Maps full ref names to commits.
 
         Args:
             drafts: The names of the branches that can contain drafts of the target.

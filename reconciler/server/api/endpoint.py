@@ -47,7 +47,7 @@ class ApiRequest:
         whole_index: The whole fleet index. Only checks of permissions may use it.
         url_path: The path of the URL.
         path: The parameters of the path.
-        id: The ID of the request for commits and log events.
+        id: The ID of the request. Commits and log events contain this ID.
     """
 
     context: ConsoleContext

@@ -40,8 +40,8 @@ class Cursor:
     """The position in a list.
 
     Attributes:
-        indexes: The ID of the object `RestrictedIndexes` that stores the fleet index of the list.
-        view: The number of the fleet index of the list.
+        indexes: The ID of the `RestrictedIndexes` object. This object stores the fleet index that the list shows.
+        view: The number of this fleet index.
         start: The number of items on earlier pages.
         selection: The digest of the path and the filters of the list.
     """

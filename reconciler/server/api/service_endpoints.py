@@ -82,10 +82,10 @@ def build_remote_list(
     all_remotes: Sequence[RemoteState] | None = None,
     cursor: str | None = None,
 ) -> RemoteListResult:
-    """Return the result with these remotes.
+    """Return the API result that lists `remotes`.
 
     Args:
-        all_remotes: The remotes on all pages. By default, `remotes`.
+        all_remotes: The remotes that the summary counts, if `remotes` is only one page of them. By default, `remotes`.
         cursor: The cursor of the next page.
     """
     shown = [*remotes]

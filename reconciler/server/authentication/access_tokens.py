@@ -106,7 +106,9 @@ def _parse_expiry(text: str) -> int | None:
 
 
 def read_token_file(file: Path) -> Mapping[str, AccessToken]:
-    """Return the tokens of a file by their digests. Empty lines, and lines that start with `#`, are ignored.
+    """Read a token file. Return a mapping from token digests to tokens.
+
+    Empty lines, and lines that start with `#`, are ignored.
 
     Raises:
         SecretFileError: The file cannot be read, or a line is not valid.

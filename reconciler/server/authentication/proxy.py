@@ -34,7 +34,7 @@ class ProxyHeaders:
 
 
 class ProxyAuthenticator:
-    """Identifies people by headers. Headers of other clients, and headers without the secret, are ignored.
+    """Identifies people by the headers of a trusted proxy. Requests without an accepted secret are not authenticated.
 
     Args:
         secrets: The accepted secrets.

@@ -21,7 +21,7 @@ _YEAR_SECONDS = 365 * 24 * 60 * 60
 
 @dataclass(frozen=True)
 class Appearance:
-    """The choice of a person. The theme `system` is the theme of the operating system."""
+    """The appearance of the console that a person chose. The theme `system` is the theme of the operating system."""
 
     theme: str = "system"
     colors: str = "green-red"

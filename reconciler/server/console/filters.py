@@ -105,9 +105,9 @@ def select_targets(index: FleetIndex, selector: str) -> frozenset[str]:
 
 
 def filter_targets(index: FleetIndex, query: QueryParams, selector: str) -> Iterable[TargetEntry]:
-    """Yield the targets that match the query parameters of `TARGET_FILTERS`, and the label selector.
+    """Yield the targets that match the label selector and the query parameters of `TARGET_FILTERS`.
 
-    One package of the target must match the state, the tenant and the owner.
+    The parameters `state`, `tenant` and `owner` apply to packages: one package of the target must match all of them.
     """
     text = read_text(query, "q").lower()
     matches_package = _build_package_check(index, query)

@@ -39,11 +39,11 @@ class FindingGroup:
 
     @cached_property
     def places(self) -> tuple[FindingPlace, ...]:
-        """The locations of the findings. Each location has the packages of its findings, as `target/package`."""
+        """The locations of the findings. Each entry also contains the affected packages, as `target/package`."""
         places: dict[tuple[str, int, str, str], list[SourceLocation]] = {}
         for finding in self.findings:
             location = finding.location
-            # Omit the object of a finding in a package, because this object can have a different name on each target.
+            # Do not group the findings about packages by object. The object can have a different name on each target.
             named_object = "" if location.package else location.object
             places.setdefault((location.file, location.line, named_object, location.pointer), []).append(location)
         return tuple(

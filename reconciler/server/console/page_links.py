@@ -112,7 +112,7 @@ class PageLinks:
 
 
 def _parse(repository: str) -> GitUrl | None:
-    """Return the address of a repository. Return None if it is on this machine, or if it has no page with https."""
+    """Return the parsed URL of a repository. Return None if the repository is local or has no https pages."""
     try:
         address = parse_url(repository)
     except GitError:

@@ -43,9 +43,10 @@ class ShownResource:
 def list_shown_resources(
     resources: Iterable[PublishedResource], values: Sequence[ReportedValue], tree: str
 ) -> tuple[ShownResource, ...]:
-    """Return the resources as the page shows them. `values` are the values that the page marks.
+    """Return the data that the page requires to show the resources.
 
     Args:
+        values: The values that the page highlights in the resources.
         tree: The reference of the resource that is shown as a tree.
     """
     by_title: dict[str, list[ReportedValue]] = {}

@@ -19,7 +19,7 @@ class MemberGroup:
 
 
 def list_group_labels(targets: Iterable[TargetEntry]) -> Sequence[str]:
-    """Return the labels that divide the targets into groups, the label with the fewest values first."""
+    """Return the labels that can divide the targets into groups. The label with the fewest values comes first."""
     values: dict[str, set[str]] = {}
     count = 0
     for target in targets:
@@ -37,7 +37,10 @@ def list_member_rows(change: ReviewChange) -> tuple[MemberRow, ...]:
 
 
 def group_members(change: ReviewChange, targets: Mapping[str, TargetEntry], label: str) -> tuple[MemberGroup, ...]:
-    """Return the drafts of a change by the value of a label, sorted by value. Without a label, return one group."""
+    """Group the drafts of a change by the value that `label` has on their targets. Sort the groups by this value.
+
+    If `label` is "", return one group.
+    """
     groups: dict[str, list[MemberRow]] = {}
     for row in list_member_rows(change):
         value = targets[row[1].target].labels.get(label, "") if label else ""

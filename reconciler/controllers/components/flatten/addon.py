@@ -49,7 +49,7 @@ class FlattenedAddon:
 
     @cached_property
     def key(self) -> str | None:
-        """Field that contains the addon's fields in the flattened definition. None if the addon has no valid key."""
+        """Name of the component field for the values of the addon, e.g. `logLevel`. None if there is no valid name."""
         return derive_addon_key(self.qualified_name)
 
     @property
@@ -65,7 +65,7 @@ class FlattenedAddon:
 
     @cached_property
     def bindings(self) -> dict[str, Any]:
-        """Values of the variables for the evaluation of conditions, patch targets and patch paths before a render."""
+        """The values of variables before a render, to evaluate conditions, patch targets and patch paths."""
         return {**self.values.bindings, **self.known_variables}
 
     @cached_property
@@ -121,8 +121,8 @@ class FlattenedAddon:
     def check_expressions(self) -> Iterator[FieldFinding]:
         """Yield an error for each expression that prevents the flattening of the addon.
 
-        The error names the variable that is the cause. Such a variable has no value before a render, or templates of
-        component definitions cannot use it.
+        Each error contains the name of the variable that is the cause. The variable has no value before a render, or it
+        is not available in templates of component definitions.
         """
         addon = self.use.addon
         findings = tuple(self._check_known_variables(addon.condition.template, ""))

@@ -190,7 +190,10 @@ class _Flattener:
         return use.condition.is_met({}, self.budget)
 
     def _build_schema(self, addons: list[FlattenedAddon]) -> dict[str, Any]:
-        """Return the schema of the original definition, and add the fields of addons that do not become literals."""
+        """Return the schema of the original definition, with additional fields for the addons.
+
+        Fields of addons that become literals are not added.
+        """
         new_schema = deepcopy(self.plan.definition.manifest.data["spec"].get(_SCHEMA) or {})
         findings = [finding for addon in addons for finding in self._check_key(addon, addons)]
         if findings:
@@ -331,7 +334,7 @@ class _Flattener:
         )
 
     def _is_scalar(self, text: str) -> bool:
-        """Return whether an expression is only a field, e.g. `spec.port`, whose type is string, number or boolean."""
+        """Return whether an expression is only a field path, e.g. `spec.port`, and the type of the field is scalar."""
         expression = find_single_expression(text)
         variable, *names = (find_field_path(expression) if expression else ()) or ("",)
         node: Any = {"properties": self.fields} if variable in (_SPEC, *_SECTIONS) else {}

@@ -110,7 +110,7 @@ class _Occurrence:
 
 @dataclass(frozen=True)
 class _Replacement:
-    """Text that replaces a part of an expression: the part from a variable up to the index `end`.
+    """Text that replaces a part of an expression. The part starts with a variable and ends before the index `end`.
 
     `is_known` is true if `text` contains only values that are known before a render.
     """
@@ -124,8 +124,8 @@ class _Replacement:
 class ExpressionRewriter:
     """Rewrites the expressions in the templates of one addon.
 
-    `known_variables` contains the values of variables that are known before a render and are not values of the addon,
-    e.g. a loop item.
+    `addon_variables` are the variables with the values of the addon. `known_variables` contains the values of other
+    variables, e.g. a loop item. These values are known before a render.
     """
 
     addon_variables: Mapping[str, AddonVariable]
@@ -271,9 +271,9 @@ def _replace_fixed_field(
 def _format_object(
     variable: AddonVariable, field_path: DataPath, fixed_fields: FixedFields, occurrence: _Occurrence
 ) -> str:
-    """Return an expression for an object of which some fields can be literals.
+    """Return a CEL expression for an object. Some fields of the object can be literals.
 
-    Example: `merge({"size": 5}, spec.scratchDisk)`. The literals are in the order of the component type.
+    Example: `merge({"size": 5}, spec.scratchDisk)`. The literal fields have the same order as in the component type.
     """
     if not fixed_fields.has_open_fields:
         return format_cel_literal(get_value(variable.values, field_path))

@@ -1,4 +1,7 @@
-"""Checks whether flattening can apply a patch to a template. No expression may influence the result of the patch."""
+"""Checks whether flattening can apply a patch to a template before the expressions of the template are evaluated.
+
+The checks reject a patch if the value of an expression can change the result of the patch.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ def _find_deciding_texts_at(
     if operation.op == "merge":
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
         return
-    # If another addon has set the existing value, `add` merges the two maps or lists. Check this merge as well.
+    # If another addon has set the existing map or list, `add` merges the new value into it. Check this merge as well.
     is_foreign = operation.op == "add" and not is_new and tracker.get_writer(location) not in (None, instance)
     if is_foreign and all(_can_merge(value, is_scalar) for value in (old, value)):
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
@@ -179,7 +182,7 @@ def _find_templated_keys(target: PatchTarget, template: Any) -> list[str]:
 
 
 def _find_templated_values(target: PatchTarget, template: Any) -> Iterator[str]:
-    """Yield the values with expressions that influence whether the template matches the patch target."""
+    """Yield the template values whose expressions influence whether the template matches the patch target."""
     if target.group is not None or target.version is not None:
         yield from _find_texts_at(template, ("apiVersion",))
     for key, _ in target.labels:
@@ -193,7 +196,7 @@ def _find_templated_values(target: PatchTarget, template: Any) -> Iterator[str]:
 
 
 def _find_texts_at(data: Any, path: DataPath) -> Iterator[str]:
-    """Yield each string with an expression that is at `path` or at a parent of `path`."""
+    """Yield each string that contains an expression and is the value at `path` or at a parent of `path`."""
     for depth in range(len(path) + 1):
         value = get_value(data, path[:depth])
         if isinstance(value, str) and EXPRESSION_START in value:

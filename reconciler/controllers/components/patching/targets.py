@@ -78,7 +78,7 @@ def _build_target(fields: PatchTargetFields, *, templates: bool) -> PatchTarget:
 
 
 def _get_labels(fields: PatchTargetFields) -> Mapping[Any, Any] | str:
-    """Return the labels of the selector, or the expression that replaces the selector or its labels."""
+    """Return the labels of the selector. If the selector or its labels are an expression, return the expression."""
     selector: TargetSelector | str | None = fields.selector
     labels: Mapping[Any, Any] | str = selector.match_labels if isinstance(selector, TargetSelector) else selector or {}
     return labels

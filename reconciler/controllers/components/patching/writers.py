@@ -203,7 +203,7 @@ class _WriterNode:
         parent.set_child(write.op, write.location[-1], node)
 
     def set_child(self, op: WriteOp, step: str | int, node: _WriterNode) -> _WriterNode:
-        """Add, replace or remove a child node, as the patch does with the value in the resource. Return `node`."""
+        """Add, replace or remove a child node. The patch changes the resource in the same way. Return `node`."""
         if isinstance(step, str):
             self.fields.pop(step, None) if op == "remove" else self.fields.update({step: node})
             return node
@@ -214,9 +214,9 @@ class _WriterNode:
         return node
 
     def list_set_locations(self, location: Location) -> list[tuple[Location, AddonInstance]]:
-        """Return the locations below `location` that addons set, and the addon of each location.
+        """Return each location below `location` that an addon set, with this addon.
 
-        List items are in document order. Map keys are in the order in which they were written.
+        The items of a list are in document order. The keys of a map are in the order in which they were written.
         """
         node: _WriterNode | None = self
         for step in location:

@@ -18,9 +18,9 @@ from reconciler.lazy_dataclasses import dataclass
 def merge_sections(
     parameters: Schema, env_overrides: Schema, path: DataPath
 ) -> tuple[Schema, tuple[FieldFinding, ...]]:
-    """Return a schema with the fields of both sections, and an error for each field that is in both sections.
+    """Merge the schemas of `parameters` and `envOverrides`. Return an error for each field that both schemas contain.
 
-    Each error is located at the field in `envOverrides`. `path` is the path of `envOverrides`.
+    The location of an error is the field in `envOverrides`. `path` is the path of `envOverrides`.
     """
     findings: list[FieldFinding] = []
     return _merge_objects(parameters, env_overrides, path, findings), tuple(findings)

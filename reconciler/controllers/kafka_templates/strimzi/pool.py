@@ -35,7 +35,7 @@ class Listener:
 
     @property
     def has_legacy_name(self) -> bool:
-        """Whether the names of the listener's objects do not contain the name of the listener."""
+        """Whether the listener's Kubernetes objects have legacy names, without the name of the listener."""
         return (self.name, self.port) == (_LEGACY_NAME, _LEGACY_PORT)
 
 

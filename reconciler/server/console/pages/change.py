@@ -1,4 +1,4 @@
-"""One change: what a reviewer must know to decide, the differences of a variant, and its targets."""
+"""The page of one change: the data for the decision of a reviewer, the differences of a variant, and its targets."""
 
 from __future__ import annotations
 

@@ -69,11 +69,12 @@ def _read_request(page: PageRequest, form: Form, verb: ConsoleVerb) -> ReviewReq
 
 
 def _read_selections(form: Form) -> list[ChangeSelection]:
-    """Return the selected changes.
+    """Return the selected changes from one of two HTML forms.
 
-    The HTML form of the list of changes has one field `row` per change. Its value is `CHANGE EFFECTS`, with the digest
-    `ReviewChange.effects`. The HTML form of one change has the fields `change`, `variant` and `target`. The value of
-    `target` is `NAME HEAD PUBLISHED_HEAD`.
+    - The form for several changes contains a field `row` for each change. The value of `row` is `CHANGE EFFECTS`.
+      EFFECTS is the digest `ReviewChange.effects`.
+    - The form for one change contains the fields `change`, `variant` and `target`. The value of `target` is
+      `NAME HEAD PUBLISHED_HEAD`.
     """
     variants = frozenset(form.get_all("variant"))
     targets = tuple(SelectedTarget(*value.split(" ")[:3]) for value in form.get_all("target"))
@@ -159,7 +160,10 @@ def keep_input(context: ConsoleContext, request: Request, form: Form) -> str:
 
 
 def show_again(page: PageRequest, form: Form) -> PageContent | None:
-    """Show a confirmation and its input again, because the CSRF token is old. Return None for other forms."""
+    """Show a confirmation page and its input again, after the form was sent with an old CSRF token.
+
+    Return None if the form does not belong to a confirmation page.
+    """
     confirmation = _find_confirmation(page) if _is_submission(page.request) else None
     if confirmation is None:
         return None

@@ -68,7 +68,7 @@ def build_page(page: PageRequest) -> PageContent:
             "filter_count": count_filters(query, PACKAGE_FILTERS),
             **_SECTIONS[view](data),
         },
-        # Published resources come from the repository and not from the index.
+        # The page of the published resources also reads the repository, and not only the index.
         is_from_index=view != "resources",
         topics=(build_target_topic(name),),
     )  # fmt: skip
