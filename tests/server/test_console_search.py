@@ -114,7 +114,7 @@ def test_the_number_of_results_of_a_kind_is_limited(brief: str, count: int, cons
 def test_an_empty_palette_offers_pages_and_actions(console: ConsoleClient) -> None:
     found = search(console, "", brief="yes")
 
-    assert found["12 pages"][:3] == ["Fleet", "Changes", "Changes with a high risk"]
+    assert found["16 pages"][:3] == ["Fleet", "Changes", "Changes with a high risk"]
     assert found["2 actions"] == ["Select all waiting changes", "Start a pass"]
     assert search(console, "") == {}
 
@@ -145,5 +145,5 @@ def test_actions_depend_on_the_role(rules: tuple[RoleRule, ...], actions: list[s
 def test_a_search_finds_only_readable_objects(console: ConsoleClient) -> None:
     sign_in(console, Session(ADA, Permissions((replace(NORTH, packages=("gateway",)),))))
 
-    assert search(console, "lisbon") == search(console, "metrics") == search(console, "settings") == {}
+    assert search(console, "lisbon") == search(console, "metrics") == search(console, "configmap+settings") == {}
     assert search(console, "berlin")["1 package"] == ["berlin/gateway"]
