@@ -5,12 +5,13 @@ All functions are pure. The server must call them for each request and for each 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from reconciler.krm.globs import matches_any_glob
 from reconciler.krm.selectors import LabelSelector
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.fleet.risk import RISK_LEVELS, RiskLevel
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from reconciler.review.people import Reviewer
@@ -19,6 +20,9 @@ Role = Literal["viewer", "reviewer", "admin"]
 ROLES: tuple[Role, ...] = ("viewer", "reviewer", "admin")
 """All roles. Each role includes the permissions of the roles before it."""
 NOT_PERMITTED = "NotPermitted"
+TENANT_PLACEHOLDER = "{tenant}"
+"""The name of a tenant in a rule that applies once for each tenant."""
+_TENANT_NAME = "([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)"
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class RoleRule:
 
     Attributes:
         users: Mail addresses, or stable IDs as `<subject>@<issuer>`.
-        groups: The names of groups. A member of one of the groups has the role.
+        groups: The names of groups. A member of one of the groups has the role. If `tenants` contains `{tenant}`, the
+            only group contains `{tenant}` too, and the rule applies once for each tenant.
         targets: The targets to which the rule applies.
         packages: Globs of package paths. If empty, the rule applies to all packages.
         tenants: The tenants whose packages the rule applies to. If empty, the rule applies to all packages.
@@ -65,6 +70,16 @@ class RoleRule:
         is_user = bool(person.email) and person.email.casefold() in users
         is_subject = bool(person.subject) and person.qualified_subject in self.users
         return is_user or is_subject or not person.groups.isdisjoint(self.groups)
+
+    def list_for(self, person: Reviewer) -> Iterator[RoleRule]:
+        """Yield the rules that a person has because of this rule. A rule for each tenant yields one for each group."""
+        if TENANT_PLACEHOLDER in self.tenants:
+            pattern = re.escape(self.groups[0]).replace(re.escape(TENANT_PLACEHOLDER), _TENANT_NAME)
+            for group in sorted(person.groups):
+                if match := re.fullmatch(pattern, group):
+                    yield replace(self, groups=(group,), tenants=(match[1],))
+        elif self.applies_to(person):
+            yield self
 
     @property
     def covers_all_packages(self) -> bool:
@@ -133,7 +148,7 @@ ADMIN_PERMISSIONS = Permissions((RoleRule("admin"),))
 
 def find_permissions(rules: Iterable[RoleRule], person: Reviewer) -> Permissions:
     """Return the permissions of a person."""
-    return Permissions(tuple(rule for rule in rules if rule.applies_to(person)))
+    return Permissions(tuple(found for rule in rules for found in rule.list_for(person)))
 
 
 def _refuse(message: str) -> BlockingReason:

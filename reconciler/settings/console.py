@@ -36,6 +36,7 @@ def _check_label_query(value: str) -> str:
 HeaderName = Annotated[str, AfterValidator(_check_header_name)]
 LabelQuery = Annotated[str, AfterValidator(_check_label_query)]
 
+_TENANT_PLACEHOLDER = "{tenant}"
 # The fields that can limit a rule, by the role of the rule.
 _LIMITS = {
     "viewer": ("targets", "packages", "tenants"),
@@ -60,6 +61,7 @@ class ConsoleRole(SettingsGroup):
     def _check_fields(self) -> ConsoleRole:
         if not (self.users or self.groups):
             raise ValueError("must contain `users` or `groups`, for example groups: [platform]")
+        self._check_tenant_placeholder()
         if foreign := self.model_fields_set - {"role", "users", "groups", *_LIMITS[self.role]}:
             names = ", ".join(f"`{name}`" for name in sorted(foreign))
             limits = ", ".join(f"`{name}`" for name in _LIMITS[self.role])
@@ -68,6 +70,20 @@ class ConsoleRole(SettingsGroup):
                 + (f" has only the limits {limits}" if limits else " has no limits")
             )
         return self
+
+    def _check_tenant_placeholder(self) -> None:
+        has_placeholder = any(_TENANT_PLACEHOLDER in name for name in (*self.users, *self.groups, *self.tenants))
+        is_valid = (
+            self.tenants == (_TENANT_PLACEHOLDER,)
+            and len(self.groups) == 1
+            and self.groups[0].count(_TENANT_PLACEHOLDER) == 1
+            and not self.users
+        )
+        if has_placeholder and not is_valid:
+            raise ValueError(
+                f"must contain `{_TENANT_PLACEHOLDER}` in exactly one group and as the only tenant, and no users, for"
+                f' example groups: ["team-{_TENANT_PLACEHOLDER}"], tenants: ["{_TENANT_PLACEHOLDER}"]'
+            )
 
 
 class ConsoleStage(SettingsGroup):
@@ -176,12 +192,13 @@ class ConsoleSettings(SettingsGroup):
     session: ConsoleSessionSettings = ConsoleSessionSettings()
     roles: SettingList[ConsoleRole] = declare(
         (),
-        "The roles of people, for example [{role: reviewer, groups: [payments], targets: stage=prod}]. A rule "
-        "applies to users (mail addresses, or subject@issuer) and members of groups. viewer: read. reviewer: also "
-        "propose, approve and reject drafts. admin: everything. A rule can be limited to targets (a label query), "
-        "packages (globs of package paths) and tenants (names of Tenants). A reviewer can have max_risk (low, medium "
-        "or high, the default) and removals, which allows the approval of removals. Each person has the permissions "
-        "of all rules that apply. Without authentication, the person has the role admin.",
+        "The roles of people, for example [{role: reviewer, groups: [payments], targets: stage=prod}]. A rule applies "
+        "to users (mail addresses, or subject@issuer) and members of groups. viewer: read. reviewer: also propose, "
+        "approve and reject drafts. admin: everything. A rule can be limited to targets (a label query), packages "
+        "(globs of package paths) and tenants (names of Tenants). A rule with groups: [team-{tenant}] and tenants: "
+        "[{tenant}], both with quotation marks in YAML, applies once for each Tenant. A reviewer can have max_risk "
+        "(low, medium or high, the default) and removals, which allows the approval of removals. Each person has the "
+        "permissions of all rules that apply. Without authentication, the person has the role admin.",
     )
     confirm_above: int = declare(
         50,

@@ -40,6 +40,28 @@ def test_the_rules_of_a_person(person: Reviewer, roles: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("groups", "tenants"),
+    [
+        pytest.param({"team-payments", "dev"}, ["payments"], id="one-team"),
+        pytest.param({"team-payments", "team-shop.eu-1"}, ["payments", "shop.eu-1"], id="several-teams"),
+        pytest.param({"team-", "xteam-shop", "team-shop/x", "team-Shop", "team-shop\n"}, [], id="other-groups"),
+        # The name of the group is not a regular expression.
+        pytest.param({"teamXshop", "payments"}, [], id="parts-of-the-name"),
+    ],
+)
+def test_a_rule_for_each_tenant(groups: set[str], tenants: list[str]) -> None:
+    rule = RoleRule("reviewer", groups=("team-{tenant}",), tenants=("{tenant}",), max_risk="medium")
+    permissions = find_permissions([rule], Reviewer("Ana", "ana@example.com", groups=frozenset(groups)))
+
+    assert [found.tenants for found in permissions.rules] == [(name,) for name in tenants]
+    assert permissions.can_read(SCOPE) == ("payments" in tenants)
+    assert not permissions.can_read(PackageScope(SCOPE.labels, SCOPE.package, ""))
+    assert not permissions.can_read_target(SCOPE.labels)
+    assert (permissions.find_refusal(SCOPE, "medium") is None) == ("payments" in tenants)
+    assert permissions.find_refusal(SCOPE, "high") is not None
+
+
+@pytest.mark.parametrize(
     ("rules", "risk", "is_removal", "message"),
     [
         pytest.param((), "low", False, "you need the role reviewer", id="no-role"),

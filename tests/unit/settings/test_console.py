@@ -39,6 +39,18 @@ def role(**fields: Any) -> dict[str, Any]:
         pytest.param(
             {"commit_link_template": "https://{host}/{file}"}, "must not contain {file}", id="template-of-commits"
         ),
+        pytest.param(
+            role(role="reviewer", groups=["team-{tenant}"]), "must contain `{tenant}` in exactly one group",
+            id="tenants-of-no-group",
+        ),
+        pytest.param(
+            role(role="reviewer", groups=["team"], tenants=["{tenant}"]), "must contain `{tenant}` in exactly one group",
+            id="one-group-for-all-tenants",
+        ),
+        pytest.param(
+            role(role="reviewer", groups=["team-{tenant}"], users=["a@b"], tenants=["{tenant}"]), "and no users",
+            id="users-of-all-tenants",
+        ),
         pytest.param(role(role="viewer", groups=[]), "must contain `users` or `groups`", id="no-groups"),
         pytest.param(role(role="reviewer", groups=["a"], targets="a in b"), "must be a label requirement", id="targets"),
         pytest.param(
