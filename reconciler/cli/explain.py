@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -126,10 +127,11 @@ def command(
         raise click.UsageError("--values must be used without RESOURCE")
     setup = CommandSetup(config, settings_file, fleet, cache, offline)
     service = ServerOptions(server, token_file)
-    if service.check(setup, at=at, values=values_path is not None):
-        return _print_from_service(service, target, resource, pointer, output)
+    selection = _Selection(resource, pointer, values_path, source_name)
+    if service.check(setup):
+        return _print_from_service(service, target, selection, at, output)
     try:
-        explanation = _explain_package(target, at, setup, _Selection(resource, pointer, values_path, source_name))
+        explanation = _explain_package(target, at, setup, selection)
     except (targets.UnknownTargetError, model.ValueNotFoundError) as error:
         raise CannotRunError(str(error)) from error
     result = explain_result.build_explanation_result(explanation)
@@ -143,13 +145,18 @@ def command(
 
 
 def _print_from_service(
-    service: ServerOptions, target: TargetReference, resource: str, pointer: str, output: str
+    service: ServerOptions, target: TargetReference, selection: _Selection, at: str, output: str
 ) -> int:
     """Print the explanation of a service, and return the exit status."""
-    query = {"target": target.cluster, "package": target.package, "resource": resource, "pointer": pointer}
+    query = {
+        "target": target.cluster, "package": target.package, "resource": selection.resource,
+        "pointer": selection.pointer, "at": at, "path": selection.values_path or "", "source": selection.source_name,
+        "values": "" if selection.values_path is None else "charts",
+    }  # fmt: skip
     found = service_results.request_output(service, "/explain", query, output)
     click.echo(found.text, nl=output == "json")
-    return found.exit_status
+    is_missing = bool(at) and output == "json" and not json.loads(found.text)["summary"]["isRendered"]
+    return found.exit_status or (ERROR_FINDING if is_missing else SUCCESS)
 
 
 @dataclass(frozen=True)

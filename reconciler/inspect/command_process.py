@@ -68,8 +68,8 @@ class ReconcilerCommand:
             seconds: The time limit.
             is_canceled: Returns whether the command must be stopped.
         """
-        if any("\0" in argument for argument in arguments):
-            return CommandOutput(error="the resource and the pointer must not contain the character NUL")
+        if any("\0" in argument for argument in (*self.options, *arguments)):
+            return CommandOutput(error="the arguments must not contain the character NUL")
         options = (self.name, "--offline", "-o", form, *self.options)
         spec = ProcessSpec((sys.executable, "-m", "reconciler", *options, "--", *arguments))
         limits = ProcessLimits(seconds=seconds, memory_bytes=0, output_bytes=MAX_OUTPUT_BYTES)

@@ -8,7 +8,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from reconciler.inspect.command_process import CommandOutput, OutputForm, ReconcilerCommand
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 _MAX_PROCESSES = 2
 _SECONDS = 10.0
@@ -35,6 +35,29 @@ class ValueExplanation:
     findings: tuple[Mapping[str, Any], ...] = ()
 
 
+@dataclass(frozen=True)
+class ExplainOptions:
+    """The options of the command.
+
+    Attributes:
+        at: The commit at which the package is explained. "" selects the current config.
+        values_path: A path in the values of charts. "" selects all of them. None selects the resources.
+        source_name: The source whose chart is explained. "" selects all charts.
+    """
+
+    at: str = ""
+    values_path: str | None = None
+    source_name: str = ""
+
+    def list_arguments(self) -> tuple[str, ...]:
+        """Return the options as arguments. Each argument contains its value, which can start with a dash."""
+        values = {"at": self.at or None, "values": self.values_path, "source": self.source_name or None}
+        return tuple(f"--{name}={value}" for name, value in values.items() if value is not None)
+
+
+_NO_OPTIONS = ExplainOptions()
+
+
 class ValueExplainer:
     """Runs the command `reconciler explain` for several threads. At most two processes run at the same time.
 
@@ -48,14 +71,16 @@ class ValueExplainer:
         self._seconds = seconds
         self._processes = BoundedSemaphore(_MAX_PROCESSES)
 
-    def explain(self, target: str, package: str, resource: str, pointer: str) -> ValueExplanation:
+    def explain(
+        self, target: str, package: str, resource: str, pointer: str, options: ExplainOptions = _NO_OPTIONS
+    ) -> ValueExplanation:
         """Return the explanation of a value.
 
         Args:
             resource: The resource as `Kind/name` or `Kind/namespace/name`. "" selects all resources.
             pointer: The JSON pointer of the value. "" selects all values.
         """
-        command, output = self.run(target, package, resource, pointer, "json")
+        command, output = self.run(target, package, resource, pointer, "json", options)
         if output.error:
             return ValueExplanation(command, error=output.error)
         data = json.loads(output.text)
@@ -65,14 +90,21 @@ class ValueExplainer:
         )  # fmt: skip
 
     def run(
-        self, target: str, package: str, resource: str, pointer: str, form: OutputForm
+        self,
+        target: str,
+        package: str,
+        resource: str,
+        pointer: str,
+        form: OutputForm,
+        options: ExplainOptions = _NO_OPTIONS,
     ) -> tuple[str, CommandOutput]:
         """Return the command line, and its output in the output form `form`. For the other arguments, see `explain`."""
         arguments = (f"{target}/{package}", *filter(None, (resource, pointer)))
-        line = self._command.format_line(arguments)
+        command = replace(self._command, options=(*self._command.options, *options.list_arguments()))
+        line = command.format_line(arguments)
         if not self._processes.acquire(timeout=self._seconds):
             return line, CommandOutput(error="too many values are being explained; try again in a minute")
         try:
-            return line, self._command.run(arguments, self._seconds, form)
+            return line, command.run(arguments, self._seconds, form)
         finally:
             self._processes.release()

@@ -281,6 +281,10 @@ def test_an_explanation_has_the_layers_of_the_value(console: ConsoleClient) -> N
             "resource: the query parameter",
             id="absent",
         ),
+        pytest.param(("&resource", "&at=HEAD&resource"), 400, "InvalidParameter", "at: must be the ID", id="head"),
+        pytest.param(("&resource", "&at=-x&resource"), 400, "InvalidParameter", "at: must be the ID", id="option"),
+        pytest.param(("&resource", "&path=a&resource"), 400, "InvalidParameter", "values: must be charts", id="path"),
+        pytest.param(("&resource", "&values=charts&resource"), 400, "InvalidParameter", "resource: must", id="both"),
     ],
 )
 def test_a_value_that_cannot_be_explained_has_a_problem(
@@ -292,13 +296,21 @@ def test_a_value_that_cannot_be_explained_has_a_problem(
     assert detail in response.json()["detail"]
 
 
+def test_only_people_who_read_everything_explain_earlier_commits(console: ConsoleClient) -> None:
+    rule = RoleRule("viewer", targets=LabelSelector((("region", "south"),)))
+    path = EXPLAIN.replace("berlin", "lisbon") + "&at=clusters/berlin"
+    response = request_as(console, Session(ADA, Permissions((rule,))), path)
+
+    assert (response.status_code, response.json()["code"]) == (403, "NotPermitted")
+
+
 class FixedExplainer:
     """Returns an explanation with the name of another target."""
 
     def __init__(self, explanation: ValueExplanation) -> None:
         self._explanation = explanation
 
-    def explain(self, *_arguments: str) -> ValueExplanation:
+    def explain(self, *_arguments: object) -> ValueExplanation:
         return self._explanation
 
 

@@ -12,9 +12,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconciler.cli import drafts, explain, show
+from reconciler.inspect.value_explainer import ExplainOptions
 from reconciler.review.permissions import Permissions, RoleRule
+from tests.scenarios.test_explain_charts import HELM, MAPS
 from tests.server.test_remote_review import SOUTH, Service, serve
+from tests.support.charts import read_source
 from tests.support.prepared_worlds import drafted
+from tests.support.programs import find_program
+from tests.support.world import World, small_world, variant
 
 VIEWER = Permissions((RoleRule("viewer", groups=("g",)),))
 VIEWER_SOUTH = Permissions((RoleRule("viewer", groups=("g",), targets=SOUTH),))
@@ -53,6 +58,12 @@ CASES = [
     pytest.param(show.command, ["lisbon", "--diff-lines", "3"], id="show-short-diffs"),
     pytest.param(explain.command, ["berlin/metrics"], id="explain", marks=pytest.mark.slow),
     pytest.param(explain.command, ["berlin/gateway", "Deployment/gateway", "/spec/replicas"], id="explain-one-value"),
+    pytest.param(
+        explain.command,
+        ["berlin/gateway", "Deployment/gateway", "--at", "drafts/berlin"],
+        id="explain-a-commit",
+        marks=pytest.mark.slow,
+    ),
 ]
 
 
@@ -91,8 +102,21 @@ def test_the_markdown_of_a_draft_is_equal(service: Service) -> None:
             show.command, ["berlin/none"], 'there is no package "berlin/none" that you may read', id="package"
         ),
         pytest.param(explain.command, ["berlin/gateway", "Deployment/x"], "Deployment/x", id="resource"),
-        pytest.param(explain.command, ["berlin/gateway", "--at", "HEAD"], "cannot be used with --at", id="at"),
-        pytest.param(explain.command, ["berlin/gateway", "--values", "a"], "cannot be used with --values", id="values"),
+        pytest.param(explain.command, ["berlin/gateway", "--at", "HEAD"], "at: must be the ID of a commit", id="head"),
+        pytest.param(
+            explain.command,
+            ["berlin/gateway", "--at", "clusters/nowhere"],
+            "clusters/nowhere",
+            id="unknown-commit",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            explain.command,
+            ["berlin/gateway", "--values", "a"],
+            "it has no chart",
+            id="no-chart",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(explain.command, ["berlin/gateway", "--offline"], "cannot be used with --offline", id="offline"),
         pytest.param(show.command, ["berlin", "--fleet", "x"], "cannot be used with --fleet", id="fleet"),
         pytest.param(drafts.command, ["config"], "cannot be used with --config", id="config"),
@@ -100,6 +124,44 @@ def test_the_markdown_of_a_draft_is_equal(service: Service) -> None:
 )
 def test_errors(command: click.Command, arguments: list[str], message: str, service: Service) -> None:
     assert message in str(run(service, command, *arguments, remote=True).exception)
+
+
+def charted(folder: Path) -> World:
+    """Return a small fleet with a package of a chart."""
+    world = small_world(folder, sources={"helm": {"program": find_program("helm")}})
+    world.release("charts/web", "v1", read_source("values-layers"))
+    world.write({"maps.yaml": MAPS, "web.yaml": variant("web", "berlin", "web", upstream="charts/web", extra=HELM)})
+    world.sync()
+    return world
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["--values"], ["--values", "replicas"]], ids=["all", "one"])
+def test_the_values_of_charts_are_equal(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECONCILER_SOURCES__HELM__PROGRAM", find_program("helm"))
+    for charts in serve(tmp_path, charted, VIEWER):
+        local, remote = (
+            run(charts, explain.command, "berlin/web", *arguments, remote=remote) for remote in (False, True)
+        )
+
+        assert "chart value replicas: 3" in local.stdout
+        assert remote.stdout == local.stdout
+        assert remote.return_value == local.return_value
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        pytest.param(ExplainOptions(), (), id="none"),
+        pytest.param(ExplainOptions("v1"), ("--at=v1",), id="commit"),
+        pytest.param(ExplainOptions(values_path=""), ("--values=",), id="all-values-of-charts"),
+        pytest.param(
+            ExplainOptions("ab12", "-a.b", "base"), ("--at=ab12", "--values=-a.b", "--source=base"), id="all-options"
+        ),
+    ],
+)
+def test_the_options_of_the_command_of_the_service(options: ExplainOptions, arguments: tuple[str, ...]) -> None:
+    assert options.list_arguments() == arguments
 
 
 def test_several_pages_are_one_output(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from reconciler.inspect.value_explainer import ValueExplanation
+from reconciler.inspect.value_explainer import ExplainOptions, ValueExplanation
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import API_VERSION, ResultMetadata
 from reconciler.output.explain.result import ExplanationResult
@@ -22,6 +23,9 @@ from reconciler.server.api.endpoint import (
     find_row,
 )
 from reconciler.server.api.problems import ApiError
+
+# HEAD is not allowed, because it would be a commit of the work tree in which the service runs.
+_COMMIT_NAME = re.compile(r"(?!(?:HEAD|@)\b)[A-Za-z0-9][A-Za-z0-9._/~^-]{0,199}")
 
 
 @dataclass(frozen=True)
@@ -47,17 +51,37 @@ def _explain(request: ApiRequest) -> JsonResult:
     if pointer and not resource:
         raise ApiError("InvalidParameter", "resource: the query parameter is required together with `pointer`")
     find_row(request.index, target, package)
+    options = _read_options(request)
     explainer = request.context.explainer
     if request.query.get("output") == "text":
-        command, output = explainer.run(target, package, resource, pointer, "text")
+        command, output = explainer.run(target, package, resource, pointer, "text", options)
         text = TextResult(
             metadata=ResultMetadata(source="api"),
             items=(output.text,),
             summary=TextSummary(exit_status=output.exit_status),
         )
         return _check(request, text, output.error, command)
-    explanation = explainer.explain(target, package, resource, pointer)
+    explanation = explainer.explain(target, package, resource, pointer, options)
     return _check(request, _build_data(explanation), explanation.error, explanation.command)
+
+
+def _read_options(request: ApiRequest) -> ExplainOptions:
+    query = request.query
+    at, path, source = query.get("at", ""), query.get("path", ""), query.get("source", "")
+    selects_charts = query.get("values") == "charts"
+    if (path or source) and not selects_charts:
+        raise ApiError("InvalidParameter", "values: must be charts together with `path` or `source`")
+    if selects_charts and query.get("resource"):
+        raise ApiError("InvalidParameter", "resource: must be empty, because `values` selects charts")
+    if at and not _COMMIT_NAME.fullmatch(at):
+        raise ApiError("InvalidParameter", "at: must be the ID of a commit, or the name of a branch or tag")
+    # A commit of the repository can belong to the branch of a target that the person may not read.
+    if at and not request.session.permissions.reads_everything:
+        raise ApiError(
+            "NotPermitted", "at: requires a role for all targets, because a commit can contain packages of any target",
+            HTTPStatus.FORBIDDEN,
+        )  # fmt: skip
+    return ExplainOptions(at, path if selects_charts else None, source)
 
 
 def _build_data(explanation: ValueExplanation) -> ExplanationData:
@@ -88,6 +112,16 @@ EXPLAIN_ENDPOINT = Endpoint(
         TARGET_PARAMETER, PACKAGE_PARAMETER,
         Parameter("resource", "The resource as Kind/name or Kind/namespace/name. By default, all resources."),
         Parameter("pointer", "The JSON pointer of a value, for example /spec/replicas. By default, all values."),
+        Parameter(
+            "at",
+            "The commit of the repository of the target at which the package is explained: its ID, or the name of a"
+            " branch or tag. By default, the current config. This parameter requires a role for all targets.",
+        ),
+        Parameter(
+            "values", "The explained values: those of resources (the default) or of charts.", ("resources", "charts")
+        ),
+        Parameter("path", "With `values=charts`: a path such as image.tag, or a JSON pointer. By default, all values."),
+        Parameter("source", "With `values=charts`: the source whose chart is explained. By default, all charts."),
         Parameter("output", "The form of the result: data, or the text of the command.", ("json", "text")),
     ),
     depends_on_index=False, text_result=TextResult, refusals={"422": "The value cannot be explained."},
