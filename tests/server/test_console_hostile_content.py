@@ -16,6 +16,7 @@ from reconciler.output.fleet.model import TargetEntry
 from reconciler.output.fleet.publications import Publication
 from reconciler.output.fleet.risk import Risk
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
+from reconciler.server.console.urls import build_finding_url
 from tests.support.browser import MISSING, Tab, open_tab
 from tests.support.console import open_console
 from tests.support.console_server import ServedConsole, add_targets, create_updated_world, serve_console
@@ -30,6 +31,8 @@ HOSTILE = (
     "<a href=javascript:alert(5) hx-get=/evil hx-trigger=load>x</a>{{ 7 * 7 }}\u202e\u2066\x1b[31m" + "x" * 300
 )
 SHORT = '"><img src=x onerror=alert(6)>'
+HUGE = SHORT + "x" * 500_000 + "</script><svg onload=alert(8)>" + "<b>" * 170_000
+"""A text with a payload before and after the first half megabyte."""
 PAGES_PER_SHAPE = 6
 MARKS = "\u202e\u2066\x1b"
 LINKS = "return [...document.links].filter(link => !link.hasAttribute('download')).map(link => link.href)"
@@ -37,7 +40,7 @@ LINKS = "return [...document.links].filter(link => !link.hasAttribute('download'
 ADDED = """return [...document.querySelectorAll('img, iframe, object, script:not([src]), [onerror], [onfocus], [hx-on]')]
   .map(one => one.outerHTML)
   .concat([...document.querySelectorAll('[hx-get]')].map(one => one.getAttribute('hx-get'))
-    .filter(path => !path.startsWith('?') && !['/changes', '/targets', '/findings', '/activity', '/search?brief=yes'].includes(path)))"""
+    .filter(path => !path.startsWith('?') && ![location.pathname, '/changes', '/targets', '/findings', '/activity', '/search?brief=yes'].includes(path)))"""
 
 
 def create_hostile_target(text: str) -> TargetEntry:
@@ -130,6 +133,36 @@ def crawl(tab: Tab, served: ServedConsole, paths: list[str]) -> dict[str, list[s
         )
         waiting += [link.removeprefix(served.url).partition("#")[0] for link in links]
     return problems
+
+
+@pytest.mark.slow
+def test_pages_with_texts_of_one_megabyte_run_no_script(tab: Tab, tmp_path: Path) -> None:
+    client = open_console(create_updated_world(tmp_path / "world"))
+    client.update()
+    target = create_hostile_target(HUGE)
+    # The URL of a target with this name is longer than a request can be, so a second target has a short name.
+    named = replace(target, name="huge", packages=(replace(target.packages[0], target="huge", package="web"),))
+    draft = named.packages[0].draft
+    assert draft
+    member = replace(draft.member, target="huge", package="web")
+    named = replace(named, packages=(replace(named.packages[0], draft=replace(draft, member=member)),))
+    finding = create_hostile_finding(HUGE)
+    add_targets(client, [target, named], [finding, replace(finding, code="HugeText")])
+    paths = [
+        "/", "/changes", "/changes/hostile", "/changes/hostile/targets", "/targets", "/targets/huge",
+        "/targets/huge?view=waiting", "/targets/huge?view=findings", "/targets/huge/packages/web", "/findings",
+        build_finding_url(finding), "/activity", "/search?q=onerror",
+    ]  # fmt: skip
+    problems, statuses = {}, {}
+    with serve_console(client) as served:
+        for path in paths:
+            tab.open(served.url + path)
+            tab.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+            statuses[path] = tab.run("return performance.getEntriesByType('navigation')[0].responseStatus")
+            problems[path] = [text[:200] for text in (*tab.log(), *tab.run(ADDED))]
+
+    assert {path: found for path, found in problems.items() if found} == {}
+    assert statuses == dict.fromkeys(paths, 200)
 
 
 @pytest.mark.slow
