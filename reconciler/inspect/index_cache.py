@@ -1,8 +1,8 @@
 """The file with the entries of the index of the console, so that a process does not read all drafts after its start.
 
 The format is pickle without code: the reader creates only data classes, models and enums of folders that use no file,
-process or network (see the import contract "pure-core"). The reader ignores a file of a different program version or of
-different settings, and a damaged file.
+process or network (see the import contract "pure-core"). The reader ignores a file of a different layout, of a
+different program version or of different settings, and a damaged file.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import TargetEntry
 from reconciler.telemetry.event_log import log
 
+LAYOUT_VERSION = 1
+"""The version of the stored classes and their fields. Increase it with each change of these, so that a process reads no
+file with other fields. A test compares it with the fields.
+"""
 MAX_BYTES = 512 * 1024 * 1024
 """The maximum size of the file. An index of 10,000 drafts has about 4 MB."""
 _DIGEST_BYTES = sha256().digest_size
@@ -68,7 +72,7 @@ class IndexCache:
 
     def __init__(self, file: Path, scope: str) -> None:
         self._file = file
-        self._scope = sha256(scope.encode()).digest()
+        self._scope = sha256(f"{LAYOUT_VERSION}\n{scope}".encode()).digest()
 
     def read(self) -> Mapping[ObjectKey, StoredTarget]:
         """Return the targets of the last index by key. Return {} if they are missing, damaged, or of another scope."""

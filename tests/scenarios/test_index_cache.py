@@ -153,8 +153,11 @@ def test_file_cannot_call_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def write_content(file: Path, content: bytes) -> IndexCache:
     """Write a complete file with this pickle, and return its cache."""
-    file.write_bytes(sha256(b"scope").digest() + sha256(content).digest() + content)
-    return IndexCache(file, "scope")
+    cache = IndexCache(file, "scope")
+    cache.write({})
+    scope = file.read_bytes()[: sha256().digest_size]
+    file.write_bytes(scope + sha256(content).digest() + content)
+    return cache
 
 
 @UNREADABLE
