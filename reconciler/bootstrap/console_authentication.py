@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _Content = TypeVar("_Content")
 _SIGN_INS_PER_MINUTE = 60
+# An administrator of the provider can end the sessions of all people at once.
+_LOGOUTS_PER_MINUTE = 600
 
 
 class SignInState:
@@ -51,6 +53,7 @@ class SignInState:
         self.sessions = SessionStore(clock)
         self.pending = PendingSignIns(clock)
         self.limit = AddressRateLimit(_SIGN_INS_PER_MINUTE, clock)
+        self.logout_limit = AddressRateLimit(_LOGOUTS_PER_MINUTE, clock)
         self._is_restored = False
 
     def restore(self, file: SessionFile | None) -> None:
@@ -205,6 +208,7 @@ def _build_sign_in(settings: Settings, state: SignInState) -> SignIn:
         Cookie("session", is_secure),
         Cookie("sign-in", is_secure),
         state.limit,
+        state.logout_limit,
     )
 
 

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from reconciler.bootstrap.console_authentication import SignInState
 from reconciler.server.authentication.session_store import CHECK_SECONDS
+from reconciler.server.rate_limit import AddressRateLimit
 from tests.support.console import ConsoleClient
 from tests.support.oidc_provider import ANA, CLIENT, SECRET, OidcProvider, create_rsa_key, serve_provider, sign_token
 from tests.support.sign_in import Browser, configure
@@ -289,6 +290,16 @@ def test_a_logout_token_that_is_sent_again_ends_no_newer_session(
 
     assert send_logout(console, token).status_code == 200
     assert browser.get("/").status_code == 200
+
+
+@pytest.mark.emits("back_channel_logout_refused")
+def test_logouts_have_their_own_limit(console: ConsoleClient, tmp_path: Path, provider: OidcProvider) -> None:
+    console.sign_ins.logout_limit = AddressRateLimit(2, console.sign_ins.clock)
+    configure(console, tmp_path, provider)
+    statuses = [send_logout(console, "forged").status_code for _ in range(3)]
+
+    assert statuses == [400, 400, 429]
+    assert Browser(console).sign_in(provider).status_code == 303
 
 
 def test_a_logout_while_the_keys_are_unavailable_can_be_sent_again(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -14,7 +15,7 @@ import pytest
 from reconciler.review.people import Reviewer
 from reconciler.server.authentication.errors import ProviderUnavailableError
 from reconciler.server.authentication.id_tokens import SigningKeys
-from reconciler.server.authentication.oidc import MAX_SIGN_INS, OidcOptions, OidcProvider
+from reconciler.server.authentication.oidc import MAX_LOGOUTS, MAX_SIGN_INS, OidcOptions, OidcProvider
 from reconciler.server.authentication.pending_sign_ins import PendingSignIns
 from reconciler.server.authentication.provider_client import ProviderClient
 from reconciler.server.authentication.session_store import SessionStore
@@ -147,18 +148,44 @@ class BlockedClient(ProviderClient):
         raise ProviderUnavailableError("the provider does not respond")
 
 
+OPTIONS = OidcOptions("https://id.example.com", "c", lambda: "", "https://c.example.com", ("openid",), "n", "e", "g")
+
+
+def start_sign_in(provider: OidcProvider) -> str:
+    """Start a sign-in, and return the reason why the provider cannot be used."""
+    with pytest.raises(ProviderUnavailableError) as error:
+        provider.build_authorization_url(PendingSignIns(Clock()).create("/")[1])
+    return str(error.value)
+
+
+def test_forged_logout_tokens_do_not_prevent_sign_ins() -> None:
+    client = BlockedClient()
+    provider = OidcProvider(OPTIONS, client)
+    header = urlsafe_b64encode(b'{"alg": "RS256", "typ": "JWT"}').decode().rstrip("=")
+
+    def end_sessions() -> str:
+        with pytest.raises(ProviderUnavailableError) as error:
+            provider.read_logout(f"{header}.e30.c2ln")
+        return str(error.value)
+
+    with ThreadPoolExecutor(MAX_SIGN_INS + 1) as pool:
+        logouts = [pool.submit(end_sessions) for _ in range(MAX_SIGN_INS)]
+        refused = [
+            future.result(60) for future in itertools.islice(as_completed(logouts, 60), MAX_SIGN_INS - MAX_LOGOUTS)
+        ]
+        sign_in = pool.submit(start_sign_in, provider)
+        client.is_free.set()
+
+    assert {text[:17] for text in refused} == {"the provider ends"}
+    assert sign_in.result() == "the provider does not respond"
+
+
 def test_a_slow_provider_blocks_a_limited_number_of_threads() -> None:
     client = BlockedClient()
-    options = OidcOptions(
-        "https://id.example.com", "c", lambda: "", "https://c.example.com", ("openid",), "n", "e", "g"
-    )
-    provider = OidcProvider(options, client)
+    provider = OidcProvider(OPTIONS, client)
 
     def start() -> str:
-        try:
-            return provider.build_authorization_url(PendingSignIns(Clock()).create("/")[1])
-        except ProviderUnavailableError as error:
-            return str(error)
+        return start_sign_in(provider)
 
     with ThreadPoolExecutor(MAX_SIGN_INS + 4) as pool:
         started = [pool.submit(start) for _ in range(MAX_SIGN_INS + 4)]

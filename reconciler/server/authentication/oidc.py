@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import BoundedSemaphore
 from typing import Any, TypeGuard
 from urllib.parse import quote_plus, urlencode
@@ -26,6 +26,8 @@ from reconciler.server.authentication.provider_metadata import MetadataCache
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_SIGN_INS = 16
 """The maximum number of sign-ins that wait for the provider. A slow provider must not block all threads."""
+MAX_LOGOUTS = 4
+"""The maximum number of logout tokens that wait for the keys of the provider."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ class OidcProvider:
         self._options = options
         self._client = client
         self._free_sign_ins = BoundedSemaphore(MAX_SIGN_INS)
+        # Logout tokens have their own limit. Otherwise, forged tokens could prevent sign-ins.
+        self._free_logouts = BoundedSemaphore(MAX_LOGOUTS)
         self._metadata = MetadataCache(options.issuer, client, clock)
         self._keys = SigningKeys(lambda: client.get(self._metadata.get().keys_url), clock)
 
@@ -177,21 +181,15 @@ class OidcProvider:
         Raises:
             SignInError: The token is not valid.
         """
-        with self._limit_sign_ins():
+        with _limit(self._free_logouts, "the provider ends many sessions at the same time; try again in a minute"):
             claims = verify_logout_token(token, self._keys, self._get_recipient())
         return EndedSessions(self.issuer, _read_text(claims, "sub"), _read_text(claims, "sid"), float(claims["iat"]))
 
     def _get_recipient(self) -> TokenRecipient:
         return TokenRecipient(self.issuer, self._options.client_id)
 
-    @contextmanager
-    def _limit_sign_ins(self) -> Iterator[None]:
-        if not self._free_sign_ins.acquire(blocking=False):
-            raise ProviderUnavailableError("too many people sign in at the same time; try again in a minute")
-        try:
-            yield
-        finally:
-            self._free_sign_ins.release()
+    def _limit_sign_ins(self) -> AbstractContextManager[None]:
+        return _limit(self._free_sign_ins, "too many people sign in at the same time; try again in a minute")
 
     def _request_tokens(self, form: Mapping[str, str]) -> Mapping[str, Any]:
         metadata, options = self._metadata.get(), self._options
@@ -245,6 +243,17 @@ class OidcProvider:
         if not isinstance(groups, list) or not all(map(_is_text, groups)):
             raise SignInError("ClaimInvalid", f"the claim `{options.groups_claim}` must be a list of strings")
         return Reviewer(name if _is_text(name) and name else email, email, subject, self.issuer, frozenset(groups))
+
+
+@contextmanager
+def _limit(free: BoundedSemaphore, message: str) -> Iterator[None]:
+    """Limit the number of threads in a block. Raise ProviderUnavailableError with a message if there are too many."""
+    if not free.acquire(blocking=False):
+        raise ProviderUnavailableError(message)
+    try:
+        yield
+    finally:
+        free.release()
 
 
 def _read_text(values: Mapping[str, Any], name: str) -> str:

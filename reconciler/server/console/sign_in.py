@@ -49,6 +49,7 @@ class SignIn:
 
     Attributes:
         limit: Limits the sign-ins per client address, because each one requires requests to the provider.
+        logout_limit: Limits the logout tokens per client address. The provider sends one for each session.
     """
 
     provider: OidcProvider
@@ -58,6 +59,7 @@ class SignIn:
     session_cookie: Cookie
     pending_cookie: Cookie
     limit: AddressRateLimit
+    logout_limit: AddressRateLimit
 
 
 def build_sign_in_url(return_path: str) -> str:
@@ -102,6 +104,7 @@ def create_sign_in_routes(
 
     async def end_sessions(request: Request) -> Response:
         _, sign_in = require_context()
+        _check_limit(request, sign_in.logout_limit)
         form = await read_form(request)
         return await run_in_threadpool(_end_sessions, form, sign_in)
 
@@ -125,7 +128,7 @@ def _show_page(request: Request, context: ConsoleContext, sign_in: SignIn) -> Re
 
 def _start(request: Request, sign_in: SignIn) -> Response:
     """Send the browser to the provider."""
-    _check_limit(request, sign_in)
+    _check_limit(request, sign_in.limit)
     identifier, pending = sign_in.pending.create(clean_return_path(request.query_params.get("return_to", "")))
     url = sign_in.provider.build_authorization_url(pending)
     response = RedirectResponse(url, HTTPStatus.SEE_OTHER, _NO_STORE)
@@ -135,7 +138,7 @@ def _start(request: Request, sign_in: SignIn) -> Response:
 
 def _complete(request: Request, sign_in: SignIn) -> Response:
     """Create a session for the person whom the provider has identified."""
-    _check_limit(request, sign_in)
+    _check_limit(request, sign_in.limit)
     query = request.query_params
     pending = sign_in.pending.take(sign_in.pending_cookie.read(request), query.get("state", ""))
     if pending is None:
@@ -182,8 +185,8 @@ def _end_sessions(form: Form, sign_in: SignIn) -> Response:
     return Response(headers=_NO_STORE)
 
 
-def _check_limit(request: Request, sign_in: SignIn) -> None:
-    if request.client and not sign_in.limit.allow(request.client.host):
+def _check_limit(request: Request, limit: AddressRateLimit) -> None:
+    if request.client and not limit.allow(request.client.host):
         raise HTTPException(HTTPStatus.TOO_MANY_REQUESTS)
 
 
