@@ -27,8 +27,8 @@ from typing import Any
 class _LazyModule(ModuleType):
     """Placeholder for a module. It imports the module at the first access to an attribute.
 
-    Every access reads the attribute from the real module, because tests replace attributes of modules. The import
-    system has locks. Therefore, several threads can access a module for the first time at once.
+    Every access reads the attribute from the real module, because tests replace attributes of modules. Several threads
+    can make the first access at the same time, because the import system of Python uses locks.
     """
 
     def __getattr__(self, name: str) -> Any:

@@ -18,7 +18,8 @@ from weakref import WeakKeyDictionary
 
 _T = TypeVar("_T")
 
-# Empty a cache if it has more entries than this factor times the highest number of cache misses in a recent pass.
+# The size limit of a cache, relative to the highest number of cache misses in one of the recent passes. A larger cache
+# is emptied.
 _MAX_RELATIVE_SIZE = 4
 _RECENT_PASS_COUNT = 16
 # Do not empty a cache with fewer entries than this, because emptying it would free too little memory.
@@ -74,7 +75,7 @@ _OLDER_THRESHOLD = 1_000
 
 
 def relax_gc() -> None:
-    """Make garbage collection rare: collect young objects after every 50,000 new objects, and older objects rarely."""
+    """Collect garbage less often: young objects after every 50,000 new objects, and older objects rarely."""
     gc.set_threshold(_YOUNG_THRESHOLD, _OLDER_THRESHOLD)
 
 
@@ -97,8 +98,8 @@ def postponed_gc() -> Iterator[None]:
 # A full collection takes about a second for a few million objects. All full collections together take at most this
 # share of the time.
 _MAX_FULL_COLLECTION_SHARE = 0.02
-# The assumed duration of the first full collection. With this duration, a command that ends within 50 seconds runs no
-# full collection.
+# Assume this duration before the first full collection, because the real duration is not known yet. As a result, a
+# command that ends within 50 seconds runs no full collection.
 _FIRST_FULL_COLLECTION_SECONDS = 1.0
 
 

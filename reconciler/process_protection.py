@@ -46,7 +46,8 @@ def protect_process() -> None:
     _initial = dict(os.environ)
     for name in _initial:
         if _KEPT.fullmatch(name):
-            # Assign the variable again, so that the C library makes a copy and the initial memory block can be erased.
+            # Assign the variable again, so that the C library uses a copy. The initial memory block of the environment
+            # can then be erased.
             os.environ[name] = _initial[name]
         else:
             del os.environ[name]

@@ -314,7 +314,7 @@ def is_secret_path(path: Sequence[str | int]) -> bool:
 
 
 def is_sealed_path(path: Sequence[str | int]) -> bool:
-    """Return whether a field of a SealedSecret contains ciphertexts: `spec.encryptedData`, its entries, and `spec`."""
+    """Return whether a field of a SealedSecret contains ciphertexts: `spec`, `spec.encryptedData`, or a field in it."""
     return tuple(path[:2]) == SEALED_DATA[: len(path)]
 
 
@@ -341,9 +341,13 @@ _OPTION_VALUES = ("spec", "optionValues")
 
 
 def list_secret_options(*manifests: object) -> frozenset[str]:
-    """Return the names of the options that refer to a Secret in any of these versions of a Plugin of Greenhouse.
+    """Return the names of the options that refer to a Secret in at least one version of a Greenhouse Plugin.
 
-    A person can replace the reference with the secret value. The other version then shows that the value is secret.
+    A person can replace such a reference with the secret value itself. The version with the reference then shows that
+    the value in the other version is secret.
+
+    Args:
+        manifests: The versions of the Plugin.
     """
     return frozenset(
         str(option.get("name"))
@@ -379,7 +383,7 @@ def is_option_path(path: Sequence[str], options: Collection[str]) -> bool:
     """Return whether a field of a Plugin can contain the value of one of these options.
 
     Args:
-        path: The field, in which `[name]` is the option with this name.
+        path: The path of the field. The segment `[name]` selects the option with this name.
     """
     if not options or tuple(path[:2]) != _OPTION_VALUES:
         return False

@@ -48,7 +48,7 @@ class ChartOptions:
 
     @property
     def shape(self) -> str:
-        """A text that is equal for options that can share one template. Chart values are not part of the text."""
+        """A key for grouping: ChartOptions with equal keys can share one template. Chart values are not in the key."""
         texts = [self.request.release_name, self.request.namespace, *self.request.values_files]
         return encode_canonical_json([[*map(self.generalize, texts)], dict(self.request.flags)]).decode()
 
@@ -183,10 +183,10 @@ def _build_values(prefix: str, requests: Sequence[PackageRequest], labels: Label
 
 
 def _find_label(values: Mapping[str, str | None], labels: Labels) -> str:
-    """Return the key of the label that determines a chart value. Return "" if there is no such label.
+    """Return the key of a label that determines a chart value. Return "" if there is no such label.
 
-    Clusters with the same value of the label must have the same chart value. Each value of the label must occur on at
-    least two clusters.
+    A label determines the chart value if all clusters with the same label value have the same chart value. In addition,
+    each label value must occur on at least two clusters.
     """
     for key in sorted({key for cluster in values for key in labels[cluster]}):
         groups: dict[str, list[str | None]] = {}

@@ -58,8 +58,8 @@ class _Package(NamedTuple):
     """A package without the parts that are not compared.
 
     Attributes:
-        others: Documents without a name. The key is the document as canonical JSON. The value is the number of equal
-            documents, and the file of the last one.
+        others: Documents without a name. Maps the canonical JSON of a document to the number of equal documents, and to
+            the file of the last of them.
     """
 
     resources: Mapping[ResourceId, _Resource]

@@ -38,9 +38,9 @@ def _iterate(first: Any, second: Any, path: LeafPath) -> Iterator[tuple[LeafPath
 
 
 def _is_equal(first: Any, second: Any) -> bool:
-    """Return whether two values are equal in JSON. In Python, True equals 1, but in JSON it does not.
+    """Return whether two values are equal in JSON. In Python, `True == 1`, but in JSON, true and 1 are different.
 
-    The values are scalars, two lists of different length, or values of different types.
+    The arguments are two scalars, two lists of different length, or two values of different types.
     """
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second

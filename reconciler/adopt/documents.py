@@ -52,9 +52,9 @@ class SourceDocument:
 
 
 def read_documents(files: FileTree, group: str) -> tuple[list[SourceDocument], list[NotImported]]:
-    """Return the objects in the files that contain the name of an API group, and the files that cannot be parsed.
+    """Return the objects in all files whose text contains the API group `group`.
 
-    Templates of charts are ignored.
+    Also return the files that cannot be parsed. Ignore the templates of charts.
     """
     paths = (path for path, file in files.items() if path.endswith(YAML_SUFFIXES) and group.encode() in file.data)
     return parse_objects(files, (path for path in paths if not _is_chart_template(files, path)))

@@ -41,7 +41,7 @@ class _Member:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """A value that is equal for two units if override policies can express all their differences."""
+        """A grouping key. Override policies can express all differences between units with equal keys."""
         resources = sorted((*resource.id, resource.path) for resource in self.content.resources.values())
         others = sorted((path, encode_canonical_json(data)) for path, data in self.content.others)
         return (tuple(resources), tuple(others))
@@ -77,7 +77,10 @@ class ReadUnits:
 
 
 def select_units(fleet: Fleet) -> ReadUnits:
-    """Return the units (packages on clusters) that contain plain manifests, without their plaintext Secrets."""
+    """Return the units that contain plain manifests, and the parts that cannot be imported, with the reasons.
+
+    A unit is one package on one cluster. Plaintext Secrets are removed from the units.
+    """
     units: list[Unit] = []
     not_imported: list[NotImported] = []
     for unit in fleet.units:
@@ -141,9 +144,10 @@ def _divide(members: Sequence[_Member]) -> tuple[_Group, ...]:
 
 
 def _create_group(members: Sequence[_Member]) -> _Group:
-    """Return a group of members, and choose the most frequent text of each file for the shared package.
+    """Choose the files of a shared package, and return the group of members that can use this package.
 
-    The group contains the members whose resources differ from these files in few fields.
+    For each file, the shared package contains the most frequent text of all members. A member is in the group if its
+    resources differ from the shared package in at most `MAX_DIFFERENT_LEAVES` values.
     """
     files = FileTree({path: _choose_text(path, members) for path in sorted({*members[0].unit.files})})
     content = read_content(files)
@@ -298,7 +302,8 @@ def _build_policy(
     rules: dict[tuple[bool, Any], list[dict[str, Any]]] = {}
     for path, value_rules in leaves:
         for rule in value_rules:
-            # Rules with labels come first, because rules with cluster names are exceptions from them.
+            # Sort rules with labels before rules with cluster names. A later rule overrides an earlier rule, and the
+            # rules with cluster names are the exceptions.
             key = (rule.label is None, rule.label or rule.clusters)
             rules.setdefault(key, []).append(_build_patch(path, rule))
     override_rules = []

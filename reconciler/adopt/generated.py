@@ -47,7 +47,7 @@ class GeneratedConfig:
 
     Attributes:
         repositories: Repositories with upstream packages, besides the catalog.
-        config_files: Other files of the config folder, such as values files, by their path.
+        config_files: Maps paths to other files of the config folder, such as values files.
     """
 
     packages: tuple[GeneratedPackage, ...] = ()
@@ -98,7 +98,11 @@ def _build_selector(labels: Mapping[str, str], template: Mapping[str, Any]) -> d
 
 
 def build_package_set(name: str, source: Mapping[str, Any], targets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a PackageVariantSet with these targets. `source` is the field `upstream`, or the fields for sources."""
+    """Return a PackageVariantSet with these targets.
+
+    Args:
+        source: The field `upstream`, or the fields for several sources.
+    """
     return build_set(name, {**source, "targets": [*targets]})
 
 

@@ -90,10 +90,10 @@ def _build_unit(request: PackageRequest, expected: FileTree | str) -> Unit:
 
 
 def select_rendered(read: ReadRequests, rendered: FileTree) -> Mapping[tuple[str, str], FileTree | str]:
-    """Return the expected content in the folder of --rendered.
+    """Return the expected content of each package, which is read from the folder in the option --rendered.
 
-    The content of a package is the file `<cluster>/<package>.yaml` or `<cluster>/<name of the Application>.yaml`, or a
-    folder with one of these names.
+    In this folder, `<cluster>/<package>` or `<cluster>/<name of the Application>` is the path of the content. The
+    content is a folder, or a file with the suffix `.yaml`.
     """
     return {(request.cluster, request.package): _select_with_namespace(request, rendered) for request in read.requests}
 

@@ -55,7 +55,7 @@ def _build_source_options(source: SourceRequest) -> dict[str, Any]:
 
 
 def describe_sources(request: PackageRequest) -> str:
-    """Return a text that is equal for requests whose sources differ only in their upstreams."""
+    """Return the names and options of all sources as text, without the upstreams of the sources."""
     return encode_canonical_json([[source.name, _build_source_options(source)] for source in request.sources]).decode()
 
 

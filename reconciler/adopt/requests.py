@@ -63,8 +63,8 @@ class KustomizeRequest:
     Attributes:
         path: The folder of the overlay, relative to the upstream package, or "".
         fields: Other fields of `spec.kustomize`, such as `images`.
-        original: The files of the package. The kustomization file of the overlay already contains `fields`, because
-            Argo CD and Flux write them to this file. None if there are no fields, or if the files are unknown.
+        original: The files of the package, as Argo CD and Flux change them before the build: they write `fields` to the
+            kustomization file of the overlay. None if there are no fields, or if the files are unknown.
     """
 
     path: str

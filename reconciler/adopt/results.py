@@ -24,8 +24,8 @@ class Rendered:
     """The render of a config.
 
     Attributes:
-        packages: The files of each package by cluster and path, or the reason why the package was not rendered.
-        errors: The error of each object that could not be processed, as `Kind/name`.
+        packages: Maps the cluster and path of each package to its files, or to the reason why it was not rendered.
+        errors: Maps each object that could not be processed, written as `Kind/name`, to its error.
     """
 
     packages: Mapping[tuple[str, str], FileTree | str] = field(default_factory=dict)

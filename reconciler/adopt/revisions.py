@@ -42,7 +42,7 @@ class UnusableRevision:
 
 
 def is_version_range(text: str) -> bool:
-    """Return whether a text is a range such as `1.*`. Argo CD reads a text such as `v1` as the name of a tag."""
+    """Return whether a text is a version range such as `1.*`. A text such as `v1` is not a range but a tag name."""
     return _RANGE.search(text) is not None and parse_range(text) is not None
 
 

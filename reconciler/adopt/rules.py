@@ -27,10 +27,10 @@ class ValueRule:
 def choose_rules(
     values: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], default: str
 ) -> tuple[ValueRule, ...]:
-    """Return the rules that change the default value to the value of each cluster, in the order of their application.
+    """Return rules that give each cluster its value. A later rule overrides an earlier rule.
 
-    The result has the smallest number of rules. Rules with labels are preferred, because they also apply to new
-    clusters.
+    A rule selects clusters by a value of one label, or by name. The result has the smallest possible number of rules.
+    Among results of equal size, prefer rules with a label, because they also apply to new clusters.
 
     Args:
         values: The value of each cluster.

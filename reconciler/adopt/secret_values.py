@@ -1,4 +1,4 @@
-"""Values of charts that look like secrets: they are not copied, and are reported without their text."""
+"""Chart values that look like secrets. The import does not copy these values, and reports them without their text."""
 
 from __future__ import annotations
 

@@ -434,14 +434,14 @@ def read_model(
     path: DataPath = (),
     lenient_codes: Collection[str] = (),
 ) -> ReadResult[Model]:
-    """Read the data at `path` in an object, and return the model or all errors.
+    """Read data of an object, and return the model or all errors.
 
     The errors have the order of the fields in the model. Errors about unknown fields are last.
 
     Args:
-        path: The path of the data in its object.
-        lenient_codes: Names of finding codes. If each error has one of these codes, the object is read again leniently:
-            an invalid item of a list with `LenientItem` becomes None.
+        data: The whole object, or the part of the object at `path`.
+        lenient_codes: Names of finding codes. If each error has one of these codes, the data is read again. In the
+            second read, an invalid item of a list with `LenientItem` causes no error, and becomes None.
     """
     if valid_result := read_valid(model, data, path):
         return valid_result

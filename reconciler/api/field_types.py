@@ -96,7 +96,7 @@ def raise_issues(issues: Iterator[FieldIssue], value: object) -> None:
 
 
 class Unparsed:
-    """Annotation of a field whose value a model validates. The value itself stays a mapping, as in the manifest."""
+    """Annotation of a field that a model only validates. The field contains the mapping from the manifest unchanged."""
 
     def __init__(self, model: type[ApiModel]) -> None:
         self.model = model

@@ -194,7 +194,7 @@ class ValueFromSource(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a `ref` to a Plugin or preset, for a missing name or key, and for two different keys."""
+        """Yield issues: a `ref` to a Plugin or preset, a missing name or key, `key` not equal to `secret.key`."""
         secret, key = data.get("secret"), data.get("key")
         if data.get("ref") is not None:
             yield FieldIssue("{path} must be omitted: only references to secrets are supported", ("ref",), _UNSUPPORTED)

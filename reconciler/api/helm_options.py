@@ -307,7 +307,7 @@ class HelmOptions(_HelmFields):
 
 
 class ValuesReferenceTemplate(_ReferenceFields):
-    """A reference to an object with values, whose name can be a CEL expression."""
+    """A reference to an object that contains Helm values. A CEL expression can return the name of the object."""
 
     name: str = Field("", description="Name of the object. Use either name or nameExpr.")
     name_expr: str = Field("", description="CEL expression that returns the name of the object.")

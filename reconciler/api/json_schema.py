@@ -66,7 +66,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def _list_required_aliases(model: type[ApiModel], required: Sequence[str]) -> dict[str, list[str]]:
-    """Return the deprecated names of each required field that has such names."""
+    """Return a mapping from each required field with deprecated names to these names."""
     aliases: dict[str, list[str]] = {}
     for alias, deprecation in model.deprecated_names.items():
         if deprecation.field in required:
@@ -75,7 +75,8 @@ def _list_required_aliases(model: type[ApiModel], required: Sequence[str]) -> di
 
 
 def _require(name: str) -> JsonSchemaValue:
-    # Write this rule to `patternProperties` and not to `properties`, which contains the descriptions of the fields.
+    # `properties` contains the descriptions of the fields. This rule has no description. Therefore, write the rule to
+    # `patternProperties`.
     return {"required": [name], "patternProperties": {f"^{name}$": {"not": {"type": "null"}}}}
 
 

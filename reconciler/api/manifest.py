@@ -59,7 +59,7 @@ class KrmObject(ApiModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Record whether the kind has rules about several fields. Without such rules, `find_issues` is not called."""
+        """Set `_has_rules`: whether `find_issues` can yield issues for this kind. If not, the method is not called."""
         super().__pydantic_init_subclass__(**kwargs)
         has_own_rules = cls.find_issues.__func__ is not KrmObject.find_issues.__func__  # type: ignore[attr-defined]
         cls._has_rules = has_own_rules or cls.scope == "cluster"

@@ -399,7 +399,7 @@ class _ObjectOrWrapper:
     """Annotation of an entry that is an object, or a wrapper with an object."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return a schema that validates an object without changing it, and reads a wrapper as `CreationWrapper`."""
+        """Return a schema that only validates an object, and that converts a wrapper to a `CreationWrapper`."""
 
         def validate(value: Any, read_wrapper: Callable[[Any], Any], info: ValidationInfo) -> Any:
             if not isinstance(value, Mapping) or (value.get("kind") is None and value.get("apiVersion") is None):

@@ -64,7 +64,8 @@ class StatusSourceVersion(StatusUpstreamFields):
 class StatusUpstreamVersion(StatusUpstreamFields):
     """A version of the upstream package.
 
-    A package with several sources has the fields of its first source with resources, and the field sources.
+    If a package has several sources, `sources` contains all of them. The other fields then contain the values of the
+    first source with resources.
     """
 
     sources: tuple[StatusSourceVersion, ...] = Field((), description="All sources of a package with several sources.")

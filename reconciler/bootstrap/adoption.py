@@ -83,7 +83,7 @@ def _select_folder(files: FileTree, path: str, url: str) -> FileTree:
 
 
 class SourceRepositories:
-    """Reads the repositories that the imported objects name. The imported repository itself is not fetched again."""
+    """Reads the repositories that the imported objects refer to. The imported repository is not fetched again."""
 
     def __init__(self, settings: Settings, source: AdoptionSource, repo_url: str) -> None:
         self._settings = settings
@@ -117,9 +117,9 @@ class SourceRepositories:
             return error.full_message
 
     def resolve_branches(self, read: ReadRequests) -> ReadRequests:
-        """Return the requests with the default branch of each Git repository whose branch is not set.
+        """Return a copy of the requests in which each Git repository without a branch has its default branch.
 
-        The branch `main` is returned as "", because it is the default of a Repository object.
+        In the result, "" replaces the branch `main`, because `main` is the default in a Repository object.
         """
         branches: dict[str, str] = {}
 
@@ -146,8 +146,8 @@ class SourceRepositories:
         return "" if branch == DEFAULT_BRANCH else branch
 
     def _open_upstreams(self) -> UpstreamPackages:
-        # Pass the URL of the imported repository, because objects of a remote repository must not name repositories on
-        # this machine.
+        # Pass the URL of the imported repository. If this URL is remote, objects in the repository cannot refer to
+        # repositories on this machine.
         root = self._source.url if self._source.branch else ""
         return build_package_services(self._settings, Path.cwd(), root).upstreams
 

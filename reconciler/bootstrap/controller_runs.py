@@ -1,6 +1,6 @@
-"""Runs of controllers: each controller has a cache, isolates faulty objects, and runs in a span of the trace.
+"""Runs controllers. Each controller has a cache, isolates faulty objects, and runs in its own OpenTelemetry span.
 
-The inputs of the controllers do not belong here (`CatalogServices`).
+The inputs of the controllers do not belong here. `CatalogServices` builds these inputs.
 """
 
 from __future__ import annotations

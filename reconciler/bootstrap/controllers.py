@@ -184,7 +184,7 @@ class CatalogServices:
         placeable = exclude_foreign_resources(catalog, before.find_tenants)
         placed = run_traced("placement", lambda: self._placement.run(placeable.catalog, run_placement, states))
         results = [rules.apply_to_placed(placed), ControllerResult(findings=placeable.findings)]
-        # Delete the controllers of deleted tenants with their caches.
+        # Keep only the controllers of existing tenants. This also deletes the caches of deleted tenants.
         tenants = ("", *catalog.tenants.by_name)
         self._controllers = {tenant: self._controllers.get(tenant) or TenantControllers() for tenant in tenants}
         for tenant in tenants:

@@ -51,7 +51,7 @@ def build_functions(
 
     Args:
         get_helm: Returns the engine for charts. It is called only if a pipeline renders charts.
-        programs: Functions that return the identity of a rendering program, by the key of the program in traces.
+        programs: Maps the trace key of each rendering program to a function that returns the identity of the program.
     """
     options = settings.functions
     process_limits = ProcessLimits(options.timeout_seconds, options.memory_bytes, options.output_bytes)

@@ -121,8 +121,8 @@ def build_fleet_config(
 def list_fleet_objects(catalog: Catalog) -> tuple[object, ...]:
     """Return the objects that determine the fleet config. Catalogs with identical objects have equal fleet configs."""
     if catalog.unreadable or catalog.findings or catalog.duplicates:
-        # Return the catalog itself, because its errors affect the fleet config too. The results for two catalogs are
-        # then never equal.
+        # Errors in the catalog affect the fleet config too. Therefore, return the catalog itself, so that the results
+        # for two catalogs are never equal.
         return (catalog,)
     return tuple(config_object for kind in _FLEET_KINDS for config_object in catalog.objects_of_kind(*kind))
 

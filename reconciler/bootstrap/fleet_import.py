@@ -106,12 +106,13 @@ class _Locations:
 
 
 def _choose_locations(read: AdoptionSource, options: ImportOptions, found: Import) -> _Locations:
-    """Return the locations of packages in the new fleet repository, or their present locations.
+    """Return the locations of the packages after the import.
 
-    The present locations are folders of the imported repository. They are used if no fleet repository is given.
+    If a fleet repository is given, the packages get new locations in it. Otherwise, the packages stay in the folders of
+    the imported repository.
 
     Raises:
-        AdoptionError: The packages cannot stay where they are, and no fleet repository is given.
+        AdoptionError: No fleet repository is given, and the packages cannot stay in the imported repository.
     """
     if options.fleet is not None:
         url = make_url_relative_to(options.out, options.fleet)
@@ -176,8 +177,8 @@ class _Runner:
     def import_units(self, found: Import) -> _Imported:
         """Import the units. A unit is one package on one cluster.
 
-        With --only-equal, repeat the import without the units whose render is not equal to the existing content, until
-        all remaining units are equal.
+        With --only-equal, only units whose render equals their existing content are imported. If other units remain,
+        the import is repeated without them.
         """
         units = found.fleet.units
         imported = self._import_once(found, units)

@@ -1,6 +1,7 @@
-"""The fleet config of each catalog, with the targets, conflicts and URLs that follow from it.
+"""Reads the fleet config from a catalog, and derives the targets, their conflicts and their URLs.
 
-`FleetServices` caches the fleet config. Controllers and their inputs do not belong here (`CatalogServices`).
+`FleetServices` caches the fleet config. Controllers and their inputs do not belong here. `CatalogServices` contains
+them.
 """
 
 from __future__ import annotations
@@ -131,8 +132,8 @@ class FleetServices:
         try:
             url = self.resolve_url(repository.url)
         except GitError:
-            # Do not report the invalid URL here, because the pass already reports that this object conflicts with
-            # another object.
+            # Do not report the invalid URL here. This method only processes objects that conflict with each other, and
+            # the pass reports each conflict.
             return None
         return build_repository_target(repository, url, get_url_identity(url))
 
@@ -256,9 +257,10 @@ class FleetServices:
         return build_fleet_config(catalog, self.resolve_url, self._get_fleet_url)
 
     def _get_fleet_url(self) -> str:
-        """Return the URL of the fleet repository. Return "" if the settings contain no fleet repository.
+        """Return the URL of the fleet repository.
 
-        An offline render gets the path of a missing repository instead of "", so that each cluster has a target.
+        If the settings contain no fleet repository, return "". In an offline render, return a path without a repository
+        instead of "", because every cluster needs a target.
         """
         if self._settings.fleet.url:
             return parse_url(self._settings.fleet.url).connection_url

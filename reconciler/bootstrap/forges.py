@@ -137,7 +137,7 @@ def _build_hosts(settings: ForgeSettings, clock: Callable[[], float], app_tokens
 
 
 def _split_prefix(url: str) -> tuple[str, str]:
-    """Return the host and the path of the URL of a forge. The path is "" if the URL names a complete host."""
+    """Return the host and the path of the URL of a forge. The path is "" if the URL contains only a host."""
     if "://" in url and not url.partition("://")[2].partition("/")[2].strip("/"):
         # Add a path, because `parse_url` accepts only URLs with the path of a repository.
         return split_host_and_path(parse_url(f"{url.rstrip('/')}/any"))[0], ""

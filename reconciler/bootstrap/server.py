@@ -83,8 +83,8 @@ class ServiceServer:
         except ListenError as error:
             if settings.listen_setting:
                 raise SettingsError(f"{settings.listen_setting}: {error}") from error
-            # Only log a warning, because the settings do not name this address, and two services with default settings
-            # can run on one machine.
+            # Only log a warning, because this is the default address. Another service with default settings may use
+            # the same address on this machine.
             log.warning("server_not_started", message=f"server.listen: {error}")
         options = settings.server
         self._origin_rules = build_origin_rules(
@@ -96,7 +96,10 @@ class ServiceServer:
         self._console = console
 
     def _check_activated_socket(self) -> None:
-        """Raise SettingsError if systemd listens for other machines, and the console has no authentication."""
+        """Raise SettingsError if the socket from systemd accepts connections from other machines.
+
+        Call this method only if the console has no authentication.
+        """
         address = self._http_server.activated_host
         if address and address not in LOOPBACK_NAMES:
             raise SettingsError(

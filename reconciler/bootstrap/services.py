@@ -145,7 +145,11 @@ def build_services(
 
 
 def warn_about_signatures(signer: Signer | None) -> None:
-    """Log a warning if the signatures of the key differ for equal commits. Raises SigningFailedError."""
+    """Log a warning if the key creates different signatures for equal content.
+
+    Raises:
+        SigningFailedError: The key cannot be read.
+    """
     if signer and not (key := signer.load_key()).is_deterministic:
         log_random_signatures(key.description)
 

@@ -32,7 +32,7 @@ class RecordedSetPackages:
 
     Attributes:
         by_set: The packages of each set.
-        blocked: The `_SetPackage.existing_count` of each blocked package, by set and package.
+        blocked: Maps each set to its blocked packages, and each package to its `_SetPackage.existing_count`.
     """
 
     by_set: Mapping[ObjectKey, Sequence[DownstreamKey]] = field(default_factory=dict)

@@ -194,9 +194,10 @@ class Catalog:
 
     @cached_property
     def uncertain_tenants(self) -> frozenset[str]:
-        """The tenants whose absent objects may exist in an unreadable file.
+        """The tenants with config files or objects that cannot be read.
 
-        If the absent objects of all tenants may exist, the name "" is included.
+        An absent object of such a tenant can be in a file that cannot be read. The name "" means that absent objects of
+        all tenants can be in such a file.
         """
         return frozenset(map(self._find_owner_of_unknown_objects, self._list_uncertain_paths()))
 
@@ -223,7 +224,7 @@ class Catalog:
         return content.documents if content else None
 
     def get_file_id(self, path: str) -> BlobId | None:
-        """Return the blob ID of a config file. Return None for files for which `documents` returns None."""
+        """Return the blob ID of a config file. Return None if the file is ignored, not config, or cannot be parsed."""
         content = self._files.get(path)
         return content.id if content else None
 
@@ -297,8 +298,8 @@ class Catalog:
         call excluded stay excluded.
 
         Args:
-            present: The excluded definitions whose identities the catalog still contains, so that the packages of the
-                objects are not deleted.
+            present: A subset of `excluded`. The identities of these definitions stay in the catalog, so that the
+                packages of the objects are not deleted.
         """
         if not excluded:
             return self
@@ -377,8 +378,8 @@ class Catalog:
         if owner == tenant:
             return True
         if owner == "":
-            # Hide objects of the platform team that request packages, such as PackageVariants. The controllers process
-            # these objects only for the platform team.
+            # Hide package owners of the platform team, such as PackageVariants, from tenants. The controllers process
+            # these owners only for the platform team.
             return (config_object.key.group, config_object.key.kind) not in PACKAGE_OWNER_KINDS
         # Read the annotations last, to save time: most tenants may not reference most objects.
         reader = self.tenants.by_name.get(tenant)
@@ -386,9 +387,10 @@ class Catalog:
         return may_reference and config_object.annotations.get(EXPORT_ANNOTATION) == "true"
 
     def with_resolution(self, resolution: ConflictResolution) -> Catalog:
-        """Return the catalog after the conflicts between definitions are resolved.
+        """Return a copy of the catalog to which the result of a conflict resolution is applied.
 
-        In the returned catalog, effective definitions have an effect, and rejected objects have none.
+        If an object is defined several times, its effective definition becomes the object. Rejected objects are removed
+        from `objects`.
         """
         if not resolution:
             return self

@@ -28,9 +28,9 @@ COUNTERPART_GROUPS: Mapping[str, str] = {"openchoreo.dev": "platform"}
 
 
 def find_known_group(group: str) -> str:
-    """Return the known API group that a user probably means by `group`, e.g. "openchoreo.dev" -> "platform".
+    """Return `group` if it is a known API group. Otherwise, return the known group that the user probably means.
 
-    The result is `group` if this group is known. Return "" if no known group is similar.
+    For example, return "platform" for "openchoreo.dev". Return "" if no known group is similar.
     """
     if group in KNOWN_KINDS:
         return group

@@ -12,7 +12,7 @@ from reconciler.lazy_dataclasses import dataclass
 
 LOCAL_CONFIG_ANNOTATION = "config.kubernetes.io/local-config"
 DEFAULT_NAMESPACE = "default"
-# API groups with namespaced kinds. The values are the exceptions: kinds whose objects have no namespace.
+# The keys are the API groups with namespaced kinds. The values are the cluster-scoped kinds in the same group.
 _KINDS_WITHOUT_NAMESPACE: Mapping[str, tuple[str, ...]] = {
     PORCH_GROUP: (),
     "greenhouse.sap": ("ClusterPluginDefinition", "Organization"),
@@ -101,9 +101,10 @@ def _get_string(value: Any) -> str | None:
 
 
 def is_namespaced(group: str, kind: str) -> bool:
-    """Return whether objects of this kind are in the namespace `default` if they have no `metadata.namespace`.
+    """Return whether the reconciler treats a kind as namespaced.
 
-    All other objects without a namespace keep an empty namespace.
+    If `metadata.namespace` is absent, objects of these kinds are in the namespace `default`. For all other kinds, the
+    namespace is then empty.
     """
     if group == "core.kubeadmiral.io":
         return kind in ("OverridePolicy", "PropagationPolicy")

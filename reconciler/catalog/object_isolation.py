@@ -24,7 +24,7 @@ _MAX_FAULTY_OBJECTS = 20
 
 @dataclass(frozen=True)
 class IsolationResult(Generic[_T]):
-    """The result of a function on a catalog, and the objects that were excluded because the function fails for them.
+    """The result of a function that ran on a catalog without the objects for which the function fails.
 
     Attributes:
         catalog: The catalog without the excluded objects.

@@ -15,8 +15,9 @@ from reconciler.krm.globs import can_match_with_prefix, matches_all_with_prefix,
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field
 
-# In the trace of a tenant's package, a dependency is written as "tenant <name> <dependency>", because its fingerprint
-# depends on the objects that the tenant can see. The key "tenant" alone has the value "<name> <digest of the tenant>".
+# The trace of a tenant's package contains dependencies as "tenant <name> <dependency>", because their fingerprints
+# depend on the objects that the tenant can read. The trace also contains the key "tenant" with the value
+# "<name> <digest of the tenant>".
 TENANT_DEPENDENCY = "tenant"
 EXPORT_ANNOTATION = "reconciler.dev/export"
 # The kinds whose objects request packages. No other object refers to an object of these kinds.

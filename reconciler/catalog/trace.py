@@ -35,7 +35,7 @@ class DependencyReader:
     extra: Mapping[str, Callable[[Sequence[str]], str]] = field(default_factory=dict)
 
     def is_dependency(self, name: str) -> bool:
-        """Return whether a key of a trace is a dependency whose fingerprint can be computed. Other keys are facts."""
+        """Return whether a key of a trace is a dependency with a fingerprint. The other keys of a trace are facts."""
         first, blank, _ = name.partition(" ")
         return name == "whole" or (bool(blank) and (first in _CATALOG_DEPENDENCIES or first in self.extra))
 
@@ -64,10 +64,10 @@ class CatalogView:
     """Read access to the catalog for one render. Each access is recorded in `trace` as a dependency.
 
     Attributes:
-        prefix: Words that are put before each dependency in the trace. `DependencyReader` does not receive them.
+        prefix: Words at the start of each recorded dependency. `DependencyReader` receives the dependency without them.
         trace: The recorded dependencies with their fingerprints.
-        files: The path of the file that contains each found object, by (kind, namespace, name).
-        locations: The location of each found object, by object identity.
+        files: Maps (kind, namespace, name) of each found object to the path of its file.
+        locations: Maps the identity of each found object to its location.
     """
 
     def __init__(self, reader: DependencyReader, prefix: tuple[str, ...] = ()) -> None:

@@ -128,7 +128,7 @@ class CodeWriter:
         return Operand(self.add_object(value), type(value), value)
 
     def add_object(self, value: Any) -> str:
-        """Pass a value to `create` as an argument. Return the name of the parameter."""
+        """Add `value` to the arguments of the function `create`. Return the name of its parameter."""
         name = self._constant_names.get(id(value))
         if name is None:
             name = self._constant_names[id(value)] = f"k{len(self._constants)}"

@@ -64,9 +64,10 @@ class BoundVariable:
     """A variable of `cel.bind`. Its value is evaluated when the variable is first read.
 
     Attributes:
-        cell: Name of a Python variable with a list of one item: the value, or `PENDING` before the evaluation.
+        cell: Name of a Python variable whose value is a list with one item. The item is `PENDING` before the
+            evaluation, and the evaluated value after it.
         function: Name of the Python function that evaluates the value.
-        parameters: Names of the Python variables that the function receives as arguments.
+        parameters: Names of the Python variables that are passed to the function.
         cost: Number of steps of the evaluation.
     """
 
@@ -443,7 +444,10 @@ def _select_by_argument_count(overloads: tuple[Overload, ...], count: int) -> tu
 
 
 def _list_constant_accesses(steps: Iterable[AccessStep]) -> ConstantPath:
-    """Return the accesses with constant keys at the start of an access path, e.g. for `.a["b"]`."""
+    """Return the steps at the start of an access path whose keys are constant.
+
+    For example, return the steps `.a` and `["b"]` of the access path `.a["b"][i]`.
+    """
     accesses: list[tuple[str, bool, int]] = []
     for step in steps:
         match step:

@@ -78,15 +78,15 @@ class LoopCode:
 
     @contextmanager
     def _write_test(self, condition: Operand) -> Iterator[None]:
-        """Write the test of a condition. The lines inside the `with` statement run if the result is true."""
+        """Write an `if` statement for a condition. Lines that the `with` block writes are the body of the `if`."""
         with self.writer.block(f"if {condition.text} is True:"):
             yield
         self._write_bool_check(condition, other="False")
 
     def _write_bool_check(self, condition: Operand, other: str) -> None:
-        """Write code that raises an error if a condition is not a bool.
+        """Write an `elif` branch that raises an error if a condition is not a bool.
 
-        The preceding generated line tests whether the condition is one of the two bools. `other` is the other bool.
+        The generated `if` branch before it handles one of the two bools. `other` is the other bool, "True" or "False".
         """
         if condition.kind is not bool:
             macro = self.writer.add_object(f"{self.step.name}()")

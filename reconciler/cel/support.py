@@ -74,9 +74,10 @@ def absorb_error(
 
 
 def absorb_not_bool(first_error: EvaluationError | None, operation: str, value: Any, offset: int) -> EvaluationError:
-    """Return the error to raise later if no other operand determines the result of `&&` or `||`.
+    """Return the error of an expression `a && b` or `a || b` in which the operand `value` is not a bool.
 
-    The result is `first_error`. If `first_error` is None, the result is a new error about `value`, which is not a bool.
+    If an earlier operand failed, return its error, `first_error`. Otherwise, return a new error about `value`. The
+    caller must not raise the error if another operand determines the result, as in `1 && false`.
     """
     return first_error or create_not_bool_error(operation, value).with_offset(offset)
 

@@ -129,8 +129,8 @@ def parse_duration(text: str) -> Duration:
 def read_calendar_field(time: Timestamp, name: str, zone: str) -> int:
     """Return one calendar field of a timestamp in a time zone.
 
-    The first month, day of the month and day of the year are 0. Only the field `date` begins with 1. Sunday is day 0 of
-    the week.
+    The fields `month`, `day_of_month`, `day_of_week` and `day_of_year` start at 0. Day 0 of the week is Sunday. The
+    field `date` is the day of the month, and starts at 1.
 
     Args:
         name: One of `CALENDAR_FIELDS`.

@@ -30,8 +30,8 @@ class OutputClosedError(Exception):
 class LazyGroup(click.Group):
     """A group of commands whose modules are imported when the commands are used.
 
-    Each module has the name `<prefix><command name>` and contains the object `command`. `table` contains a description
-    of each command, by command name.
+    Each module has the name `<prefix><command name>` and contains the object `command`. `table` maps the name of
+    each command to its description.
     """
 
     def __init__(self, *arguments: Any, table: Mapping[str, str], prefix: str, **options: Any) -> None:

@@ -161,13 +161,13 @@ def _print_from_service(
 
 @dataclass(frozen=True)
 class _Selection:
-    """The values of a package that are explained.
+    """The values of a package that are explained: either values in resources, or values of charts.
 
     Attributes:
         resource: A resource, or "" for all resources.
-        pointer: A value of the resource, or "" for all values.
-        values_path: A path in the values of charts, or "" for all of them. None selects the resources.
-        source_name: The source whose chart is explained. "" selects all charts.
+        pointer: The path of one value in the resource, or "" for all its values.
+        values_path: None to explain resources. To explain chart values: the path of one value, or "" for all values.
+        source_name: The source whose chart values are explained. "" selects the chart values of all sources.
     """
 
     resource: str
@@ -179,7 +179,8 @@ class _Selection:
         """Return the explanation of the selected values.
 
         Args:
-            max_renders: The maximum number of renders to find the chart values on which one field depends.
+            max_renders: The maximum number of renders for one field. These renders find the chart values that affect
+                the field. 0 disables this search.
         """
         if self.values_path is not None:
             return chart_values.explain_chart_values(explainer.render(), self.values_path, self.source_name)

@@ -53,7 +53,7 @@ def print_fetching(url: str) -> None:
 
 
 def find_skipped_paths(upstreams: UpstreamPackages) -> tuple[Finding, ...]:
-    """Return a finding for each symbolic link and submodule of the upstream packages, because they are not copied."""
+    """Return a finding for each symbolic link and submodule of the upstream packages. These paths are not copied."""
     message = "symbolic links and submodules are not copied; the package does not contain this path"
     return tuple(
         codes.VariantCodes.LINK_SKIPPED.finding(message, SourceLocation(path)) for path in upstreams.skipped_paths

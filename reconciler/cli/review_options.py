@@ -173,7 +173,7 @@ def open_review(setup: CommandSetup, *, should_sign: bool = False) -> Iterator[D
     """Yield a DraftReview, which reads the drafts of all targets.
 
     Args:
-        should_sign: Whether the caller writes commits, which are then signed.
+        should_sign: Whether the commits that the caller writes are signed.
 
     Raises:
         CannotRunError: The settings, a repository or a target cannot be used.
@@ -221,9 +221,10 @@ class DraftSelection:
         return remotes_targets.ReviewSelection(self.targets, self.selector or "", self.removals)
 
     def build_remote_review(self, verb: RemoteVerb, reason: str = "", **more: bool) -> RemoteReview:
-        """Return the review action that a service applies to the selected drafts.
+        """Return the request to a service to apply a review action to the selected drafts.
 
-        If the drafts are not selected in exactly one way, the result is a usage error.
+        Raises:
+            click.UsageError: The options do not select the drafts in exactly one way.
         """
         self.build_review_selection()
         references = frozenset((reference.cluster, reference.package) for reference in self.targets)

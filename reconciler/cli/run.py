@@ -101,8 +101,9 @@ def run_service(
     Args:
         load_settings: Loads the settings at the start and at each reload.
         settings_file: The settings file, for the log.
-        command_options: The options with which other commands use the same config, settings and repositories.
-        announce: Receives the port on which the server listens. It is 0 if the service has no server.
+        command_options: Command-line options for other commands. With these options, the commands use the config, the
+            settings and the repositories of this service.
+        announce: Receives the port on which the server listens. The port is 0 if the service has no server.
 
     Raises:
         CannotRunError: The settings, the config or the cache cannot be used.
@@ -223,8 +224,8 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
 
     def run(reasons: frozenset[Wakeup]) -> bool:
         if console:
-            # Start the threads of the console here and not earlier. The server can refuse the settings, and the
-            # previous console can apply review actions until the loop has closed it.
+            # Start the threads of the console in the first pass and not earlier. Before this pass, the server can still
+            # refuse the settings, and the previous console can still apply review actions.
             console.start()
         is_done = recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)), reasons)
         parts.notifier.report_pass(state.view)

@@ -96,7 +96,7 @@ def validate_config(
     """Validate the config of the settings. Return the config, and its findings with their lines in the repository.
 
     Args:
-        options: The options for the check of rendered packages. If the value is None, no package is rendered.
+        options: The options for the check of rendered packages. None means that no package is rendered.
         tenant: The tenant whose findings are returned. None means all findings.
 
     Raises:

@@ -183,7 +183,11 @@ def _create_placement_finding(manifest: ConfigObject) -> Finding:
 
 
 def _create_usage_test(catalog: Catalog) -> _IsUsed:
-    """Return a function that checks whether an object is used: placed, possibly injected, selected, or in a package."""
+    """Return a function that checks whether a config object is used.
+
+    An object is used if it has a placement, is in a package, can be injected into a package, or if a PackageVariantSet
+    selects objects of its kind.
+    """
     specs = [spec for kind in ("PackageVariant", "PackageVariantSet") for spec in _iterate_specs(catalog, kind)]
     injectors = [injector for spec in specs for injector in _iterate_injectors(spec)]
     selected = {selected_kind for spec in specs for selected_kind in _iterate_selected_kinds(spec)}

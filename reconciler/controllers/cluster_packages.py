@@ -1,7 +1,10 @@
 """Functions for controllers that generate one package per cluster.
 
-The functions return targets of packages, packages that must stay because their cluster is uncertain, and deletion
-guards.
+The functions return three kinds of results:
+
+- the targets of packages
+- the packages that are kept, because the definition of their cluster is invalid or not unique
+- deletion guards
 """
 
 from __future__ import annotations

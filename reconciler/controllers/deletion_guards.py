@@ -39,10 +39,13 @@ def read_annotation(annotations: Mapping[str, str], name: str) -> frozenset[str]
 def count_existing(
     deletions: Sequence[AnyPackageLocation], existing_count: int, blocked_counts: Mapping[AnyPackageLocation, int]
 ) -> int:
-    """Return the number of existing packages to which the deletion limit applies.
+    """Return the number of packages from which the deletion limit, a percentage, is computed.
 
-    If an earlier pass blocked one of the deletions and had fewer packages, return the number of packages in that pass.
-    Therefore, packages that were created later do not raise the limit.
+    This is the number of existing packages. However, packages that were created after a deletion was blocked must not
+    raise the limit. Therefore, return the number of packages at the time of the block if this number is lower.
+
+    Args:
+        blocked_counts: Maps a package with a blocked deletion to the number of packages at the time of the block.
     """
     return min([existing_count, *(blocked_counts[location] for location in deletions if location in blocked_counts)])
 

@@ -75,7 +75,7 @@ class IdentityCache(_TwoPassCache[tuple[int, ...], tuple[tuple[object, ...], Val
     """
 
     def get_or_create(self, parts: tuple[object, ...], create: Callable[[], Value]) -> Value:
-        """Return the value for these objects. Create the value if neither this nor the previous pass requested it."""
+        """Return the value for these objects. Create it if it was not requested in this pass or the previous pass."""
         key = tuple(map(id, parts))
         entry = self._current.get(key) or self._previous.get(key)
         if entry is None:
@@ -120,7 +120,7 @@ class ControllerCache:
             cache.end_pass()
 
     def read(self, reader: Callable[..., Value], manifest: Hashable, **options: Any) -> Value:
-        """Return the result of `reader` for a config object. The result is cached by `reader` and object.
+        """Return the result of `reader` for a config object. Each pair of a reader and an object has one cached result.
 
         The result must depend only on the object and the settings, because `options` are not part of the cache key.
         """

@@ -71,7 +71,9 @@ def find_secrets(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
 
 
 def find_plaintext_secrets(files: FileTree, allowed: Collection[str]) -> tuple[Finding, ...]:
-    """Return an error for each Secret with values in the files of a source. The rules of `find_secrets` apply.
+    """Return an error for each plaintext Secret in the files of a source that is not in `allowed`.
+
+    The function `find_secrets` describes which Secrets and values are not checked.
 
     Args:
         allowed: The Secrets that the owner of the package allows, as "Kind/name".

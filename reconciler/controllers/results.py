@@ -219,7 +219,7 @@ class UpstreamPackage:
         return replace(self, commit=main.commit, committer_seconds=seconds, sources=sources)
 
     def pin(self, recorded: Mapping[str, Any]) -> UpstreamPackage | None:
-        """Return the upstream at a recorded version. Return None if the recorded upstream had different sources.
+        """Return this upstream at the version in `recorded`. Return None if `recorded` contains different sources.
 
         Args:
             recorded: The result of `as_data` or of `read_upstream_status`.
@@ -260,8 +260,8 @@ class PackageSource:
 
     Attributes:
         directory: The folder in the package for the files of this source. "" is the root folder.
-        values_files: The files that charts read from a source without resources. The tree of such a source contains
-            only these files. None for a source with resources.
+        values_files: For a source without resources: the values files that charts read. The tree of such a source
+            contains only these files. None for a source with resources.
     """
 
     name: str
@@ -309,7 +309,10 @@ _STATUS_FIELDS: Mapping[RepositoryType, Mapping[str, str]] = {
 
 
 def format_upstream_status(repository_type: RepositoryType, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields of `UpstreamPackage.as_data` with the field names in status files. `sources` is omitted."""
+    """Rename the fields in a result of `UpstreamPackage.as_data` to the field names of status files.
+
+    The field `sources` is omitted.
+    """
     return {name: data[field] for field, name in _STATUS_FIELDS[repository_type].items() if field in data}
 
 
@@ -421,7 +424,11 @@ class Mutation(Protocol):
     """
 
     def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
-        """Return the package after all steps. If `earlier` is None, the package is rendered for the first time."""
+        """Apply all mutation steps to the package `files`, and return the result.
+
+        Args:
+            earlier: The output of the previous render. None if the package is rendered for the first time.
+        """
         ...
 
 

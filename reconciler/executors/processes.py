@@ -228,7 +228,7 @@ def _create_fork_server(renderer_factory: RendererFactory) -> BaseContext:
     return context
 
 
-# The worker processes run the code below.
+# Only the worker processes run the code below this line.
 
 _worker: RenderWorker
 _trees: dict[TreeId, FileTree] = {}

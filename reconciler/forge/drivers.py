@@ -43,10 +43,12 @@ class ApiCredentials:
 
 @dataclass(frozen=True)
 class Host:
-    """A forge of the settings. It contains the repositories below `path` on `host`. The host "" is this machine.
+    """A forge in the settings. All repositories below `path` on `host` belong to this forge.
 
-    If `api` is "", the default URL of the API is used. If `credentials` is None, each repository has its own
-    credentials.
+    Attributes:
+        host: The host of the repositories. "" means repositories on this machine.
+        api: The URL of the API. "" means the default URL.
+        credentials: The credentials for all repositories. None means that each repository has its own credentials.
     """
 
     kind: ForgeKind

@@ -37,7 +37,11 @@ class ForgeUnreachableError(ForgeError):
 
 
 class ForgeBusyError(ForgeError):
-    """A rate limit of the forge or the settings is reached. `until` is when the limit ends, in seconds since 1970."""
+    """A rate limit of the forge or of the settings is reached.
+
+    Attributes:
+        until: The end of the limit, in seconds since 1970.
+    """
 
     next_step: ClassVar[NextStep] = "wait"
 

@@ -64,7 +64,12 @@ class NewRequest:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of the check of a commit. `passed` is True if the commit can be published. `summary` is the reason."""
+    """The result of a commit check for the forge.
+
+    Attributes:
+        passed: Whether the commit can be published.
+        summary: The reason for the result, in one sentence.
+    """
 
     passed: bool
     summary: str

@@ -76,7 +76,7 @@ class FolderUnwritableError(GitError):
 
 
 class StatusBranchError(GitError):
-    """The daemon did not write the existing content of the status branch, and therefore does not change the branch."""
+    """The status branch has content that the daemon did not write. Therefore, the daemon must not change the branch."""
 
     next_step = "human"
     advice = "delete the branch, so that the next pass writes it again, or change the setting `status.branch`"

@@ -314,7 +314,7 @@ class Mirror:
         )
 
     def _is_head(self, commit: str) -> bool:
-        """Return whether a ref of the remote points to this commit. An intact mirror then contains the commit."""
+        """Return whether a ref of the remote points to this commit. If so, an intact mirror must contain the commit."""
         return commit in self.refs().values()
 
     def find_default_branch(self) -> str:
@@ -568,7 +568,7 @@ class Mirror:
         return self._record_pushed(units, report)
 
     def push_for_review(self, commit: CommitId, ref: str, options: Sequence[str]) -> PushOutcome:
-        """Request a review of a commit by a push to `refs/for/<branch>` (AGit), and return the outcome.
+        """Push a commit to `ref`, e.g. `refs/for/main`, to request its review (AGit). Return the outcome.
 
         The host creates a pull request instead of a ref. Therefore `refs` does not change, and the outcome is never
         PushStale. Use this method only for hosts that support AGit, because other hosts may create the ref.

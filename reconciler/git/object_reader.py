@@ -56,7 +56,7 @@ class RetryAfterRepair(Protocol):
     """Calls a function. If the function detects damage of the mirror, repairs the mirror and repeats the call."""
 
     def __call__(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
-        """Return the result of `attempt`. If `attempt` detects damage, repair the mirror and call it again.
+        """Return the result of `attempt`. If `attempt` detects damage, repair the mirror and repeat the call.
 
         Args:
             damage: The errors that show damage, in addition to MirrorCorruptError.

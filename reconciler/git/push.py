@@ -64,8 +64,8 @@ class RefPusher:
 
     If `atomic` is False, a refused ref does not affect the other refs of a push.
 
-    If the rate limit does not allow a push, the whole unit is postponed. The next call pushes postponed units first. If
-    some refs of a unit are already pushed, its other refs are pushed regardless of the limit.
+    If the rate limit does not allow the push of a unit, the whole unit is postponed. The next call pushes postponed
+    units first. After the first refs of a unit are pushed, its other refs are pushed regardless of the limit.
     """
 
     def __init__(
@@ -118,8 +118,8 @@ class RefPusher:
             done_updates = [
                 update for unit in units if isinstance(outcomes[unit.name], PushDone) for update in unit.updates
             ]
-            # Ignore an error, because the push has succeeded. The only effect of an outdated tracking ref is that the
-            # next push is stale.
+            # Ignore an error, because the push has succeeded. The only effect of outdated tracking refs is that
+            # the next push of these refs is refused as stale.
             with suppress(GitError):
                 self._update_tracking_refs(done_updates)
         outcomes |= self._find_moved_refs([unit for unit in units if isinstance(outcomes[unit.name], PushDone)], before)
@@ -179,11 +179,14 @@ class RefPusher:
     def _delete_obstacles(
         self, units: Sequence[PushUnit], reserved_pushes: int
     ) -> tuple[dict[str, PushOutcome], list[PushUnit], Collection[str]]:
-        """Delete the refs of `units` that prevent the creation of other refs in `units`.
+        """Push the deletions that must be complete before other refs in `units` can be created.
 
         Returns:
-            Three values: the outcomes of the units whose deletions failed, all other units without the updates of the
-                deleted refs, and the names of the units with deleted refs.
+            Three values:
+
+            - the outcomes of the units whose deletions failed
+            - all other units, without the completed deletions
+            - the names of the units whose deletions succeeded
         """
         # Delete `a` in an earlier push. Git refuses to create `a/b` while `a` exists, even if the same push deletes
         # `a`.
@@ -457,9 +460,10 @@ def can_be_symbolic(unit: PushUnit, refs: RemoteBranches) -> bool:
 def find_ref_moved_by_push(
     unit: PushUnit, before: RemoteBranches, after: RemoteBranches, pushed: Collection[str]
 ) -> SymbolicRefError | None:
-    """Return an error if the push of a unit also moved a branch that is not in `pushed`. Otherwise return None.
+    """Return an error if the push of `unit` also moved a branch that is not in `pushed`. Otherwise return None.
 
-    Such a branch had the same commit as a ref of the unit, both before and after the push.
+    A push moves a second branch if one of the two is a symbolic ref to the other. Such a branch and a ref of `unit`
+    have equal commits before the push, and equal commits after the push.
     """
     # Omit symbolic refs that Git lists, because a push cannot move the ref itself, but only its target.
     other_refs = {

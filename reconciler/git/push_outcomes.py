@@ -29,9 +29,14 @@ ListRemoteRefs = Callable[[], Mapping[str, str]]
 class RefUpdate:
     """An update that moves `ref` from `expected` to `new`.
 
-    If `new` is None, the ref is deleted. If `expected` is None, the ref is created. If `new` equals `expected`, the ref
-    does not move, but the unit becomes PushStale if another writer has moved the ref. If both are None, only the refs
-    of the last fetch are checked, because a push cannot request that a ref is absent.
+    There are four special cases:
+
+    - `new` is None: the ref is deleted.
+    - `expected` is None: the ref is created.
+    - `new` equals `expected`: the ref does not move. If another writer has moved the ref, the push has the result
+      PushStale.
+    - Both are None: the ref must not exist. Only the result of the last fetch is checked, because a push cannot include
+      such a condition.
     """
 
     ref: str
@@ -176,9 +181,12 @@ def push_until_settled(
 ) -> dict[str, PushOutcome]:
     """Push `units` until each unit has an outcome.
 
-    After a failed push, list the refs of the remote. A unit is done if the remote has its values. If the error message
-    contains refs of a unit, the unit gets a failed outcome. The other units are pushed again. If the message contains
-    no unit, the group is divided into halves until the failing unit is alone.
+    After a failed push, list the refs of the remote, and process each unit of the push as follows:
+
+    - If the remote already has the new values of all refs of the unit, the unit is done.
+    - If the error message contains refs of the unit, or another writer has moved them, the unit gets a failed outcome.
+    - All other units are pushed again. If no unit got an outcome, they are pushed in two halves, until the failing unit
+      is pushed alone.
     """
     outcomes: dict[str, PushOutcome] = {}
     groups = deque([list(units)])

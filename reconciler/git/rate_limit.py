@@ -45,7 +45,7 @@ class PushRateLimiter:
         if not self._per_minute:
             return None
         with self._lock:
-            # Ignore `reserved` if the maximum wait is infinite, because later calls can then always wait.
+            # Ignore `reserved` if the maximum wait is infinite: no later call is then refused, because it can wait.
             limit = self._per_minute if math.isinf(self._max_wait_seconds) else self._per_minute - reserved
             wait_seconds = self._compute_wait(limit) if limit > 0 else _MINUTE
             if wait_seconds > self._max_wait_seconds or limit <= 0:

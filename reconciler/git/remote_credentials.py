@@ -184,7 +184,7 @@ class RemoteCredentials:
 
         Raises:
             ReadOnlyRemoteError: The entry of the remote contains no credentials for pushes.
-            AccessDeniedError: The credentials cannot be read, or the entry has none for the protocol of the remote.
+            AccessDeniedError: The credentials cannot be read, or do not support the protocol of the remote.
             HostUntrustedError: The entry contains no known hosts.
         """
         source, target = self._find_source(url, use), self.get_url(url, use)
@@ -308,9 +308,10 @@ class RemoteCredentials:
 
 
 def build_push_url(pattern: str, push_url: str, url: GitUrl) -> GitUrl:
-    """Return the URL for pushes to the remote `url`. `push_url` replaces the part before the first `*` or `?`.
+    """Return the URL for pushes to the remote `url`, which matches `pattern`.
 
-    For example, the pattern `git.example.com/platform/*` and the push URL `ssh://git@git.example.com/platform/` map
+    `push_url` replaces the part of `url` that matches `pattern` up to its first `*` or `?`. For example, the pattern
+    `git.example.com/platform/*` and the push URL `ssh://git@git.example.com/platform/` map
     `https://git.example.com/platform/fleet.git` to `ssh://git@git.example.com/platform/fleet.git`.
 
     Raises:

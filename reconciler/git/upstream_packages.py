@@ -21,9 +21,9 @@ _ID = re.compile(r"[0-9a-f]{40}")
 
 
 class UpstreamPackages:
-    """Fetches upstream packages. Use an object as a context manager, so that its git processes are ended.
+    """Fetches upstream packages. Use it as a context manager, so that the git processes end with the `with` block.
 
-    `skipped_paths` contains the paths of links and submodules in the fetched packages. They are not copied.
+    Links and submodules in the packages are not copied. `skipped_paths` contains their paths.
     """
 
     def __init__(self, open_mirror: Callable[[str], Mirror]) -> None:

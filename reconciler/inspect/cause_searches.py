@@ -77,7 +77,7 @@ class CauseSearches:
         self._seconds = seconds
         self._lock = Lock()
         self._searches: dict[str, CauseSearch] = {}
-        # The event that cancels each running search, and the thread of the search.
+        # For each running search: the event that cancels the search, and the thread of the search.
         self._running: dict[str, tuple[Event, Thread]] = {}
 
     def start(self, value: SearchedValue) -> CauseSearch:

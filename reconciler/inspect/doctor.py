@@ -75,7 +75,7 @@ def check_remotes(
 
 
 def _add_config_uses(uses: dict[str, list[RemoteUse]], source: ConfigSource, services: PassServices) -> str:
-    """Add the remotes of the config. If the config cannot be read, return the reason. Otherwise, return ""."""
+    """Add the remotes of the config to `uses`. Return "", or the reason why the config cannot be read."""
     try:
         catalog = services.read_catalog(source.read())
     except GitError as error:

@@ -77,7 +77,10 @@ class PackageExplainer:
         return self._render(replace(self.snapshot, config=config, catalog=catalog), None)
 
     def open_commits(self, origin: EditOrigin) -> LocalCommits | None:
-        """Return the commits of people on the branch of a local change. Return None if there is no such branch."""
+        """Return the local commits of the branch that contains a local change: the draft branch or the target branch.
+
+        Return None if this branch does not exist.
+        """
         (target,) = select_targets([self.reference], self.services.list_targets(self.snapshot.catalog))
         remote = self.remotes.get(target.url)
         branch = target.branch
@@ -118,9 +121,9 @@ class PackageExplainer:
 def _prepare_render(
     surveyed: PreparedTarget, variant: Variant, prepared: PreparedPass, removed_layer: RenderSubject | None
 ) -> PreparedTarget:
-    """Return the target with a renderer that keeps the stages of the package of `variant`.
+    """Return a copy of the target in which the render of the package of `variant` keeps its stages.
 
-    If `removed_layer` is given, the renderer also omits this layer of the package.
+    If `removed_layer` is given, this render also omits the layer. The renders of other packages do not change.
     """
     renderer = prepared.context.renderer
     package_renderer = replace(renderer, should_keep_stages=True)
@@ -219,7 +222,8 @@ class PastExplainer:
     def _read_config(self, removed_layer: RemovableLayer | None) -> PastConfig:
         """Return the recorded config without `removed_layer`.
 
-        If `removed_layer` is a local change after the render, return the whole recorded config.
+        If `removed_layer` is a local change after the render, return the whole recorded config, because such a change
+        is not in the config.
         """
         past_config = self.history.read_config(self.package.recorded.config, [self.package])
         match removed_layer:
@@ -228,8 +232,8 @@ class PastExplainer:
                 files = remove_from_config(snapshot.files, past_config.catalog.objects[key], path)
                 return self.history.evaluate_config(replace(snapshot, files=files), [self.package])
             case None | LocalEdit(origin="since"):
-                # Return the config unchanged: either no layer is removed, or `removed_layer` is a local change after
-                # the render. Such a change is not an input of the render, and `_add_local_changes` omits it.
+                # Do not change the config. If `removed_layer` is a local change after the render, the change is not an
+                # input of the render, and `_add_local_changes` omits it.
                 return past_config
             case _:
                 renderer = build_renderer_without_layer(past_config.renderer, removed_layer)

@@ -174,9 +174,9 @@ class FleetIndexer:
 
     @contextmanager
     def open_targets(self, names: Set[str]) -> Iterator[tuple[DraftReader, Sequence[OpenTarget]]]:
-        """Open the targets with these names. Yield their reader, and the targets sorted by name.
+        """Open the targets with these names. Yield a reader for all of them, and the list of targets, sorted by name.
 
-        Names without a target in the last update are omitted.
+        Omit names for which the last update found no target.
 
         Raises:
             GitError: A repository cannot be opened.
@@ -217,7 +217,7 @@ class FleetIndexer:
 
 
 def _forget_heads(known: _KnownTarget) -> _KnownTarget:
-    """Return the target without its known heads, so that the next update reads the target again."""
+    """Return the target without its recorded branch heads, so that the next update reads the target again."""
     return replace(known, content=replace(known.content, heads={}))
 
 
@@ -239,7 +239,7 @@ def _compute_definition(target: Target) -> str:
 
 
 def _is_equal(index: FleetIndex, observed: ObservedPass, entries: Sequence[TargetEntry]) -> bool:
-    """Return whether an index contains the data of a pass, with these entries."""
+    """Return whether an index already contains the data of a pass and exactly these entries."""
     if (index.config, index.findings, index.rollouts) != (observed.config, observed.findings, observed.rollouts):
         return False
     return len(entries) == len(index.targets) and all(index.by_target.get(entry.name) is entry for entry in entries)

@@ -56,7 +56,8 @@ class StoredTarget:
     """A target of an earlier index.
 
     Attributes:
-        definition: A digest of the target, which shows whether the target has changed. Its URL is not stored.
+        definition: A digest of the target. If the digest differs, the target has changed. The URL
+            of the target is not stored.
     """
 
     definition: str
@@ -64,10 +65,11 @@ class StoredTarget:
 
 
 class IndexCache:
-    """Stores the targets of the last index.
+    """A file with the targets of the last fleet index, for the next process.
 
     Args:
-        scope: A digest of the version of the program and of the settings on which the entries depend.
+        scope: A digest of the program version and of all settings that affect the targets. Targets that were stored
+            with a different scope are ignored.
     """
 
     def __init__(self, file: Path, scope: str) -> None:
@@ -85,7 +87,10 @@ class IndexCache:
             return {}
 
     def _read_bytes(self) -> bytes:
-        """Return the content of the file. A larger file than this program writes is not read into memory."""
+        """Return the content of the file. If the file is larger than the maximum size of an index file, raise an error.
+
+        Without this limit, a damaged file could fill the memory.
+        """
         max_bytes = MAX_BYTES + 2 * _DIGEST_BYTES
         with self._file.open("rb") as stream:
             data = stream.read(max_bytes + 1)

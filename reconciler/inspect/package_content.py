@@ -99,7 +99,7 @@ class PackageContentReader:
         """Return a package.
 
         Args:
-            should_read_configs: Whether the publications contain the config of their renders.
+            should_read_configs: Whether to read the ID of the config that was rendered for each publication.
 
         Raises:
             PackageMissingError: The target or the package does not exist any more.
@@ -173,7 +173,7 @@ def _read_files(package: TargetPackage, remote: Remote) -> FileTree:
 
 
 def _add_configs(content: PublishedPackage, package: TargetPackage, remote: Remote) -> PublishedPackage:
-    """Return the package with the config of each publication. The status file of a revision contains this config."""
+    """Add the ID of the config commit to each publication of a package. Status files contain these IDs."""
     versions = {revision.number: revision.version.status for revision in package.record.revisions}
     blobs = remote.read_blobs([blob for blob in versions.values() if blob])
     configs = {number: _read_config(blobs[blob]) for number, blob in versions.items() if blob}

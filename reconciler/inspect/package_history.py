@@ -70,11 +70,11 @@ CommitResolver = Callable[[Mirror, str], CommitId]
 
 @dataclass(frozen=True)
 class PastReader:
-    """Opens the commits of targets and of the config.
+    """Reads packages and the config at earlier commits.
 
     Attributes:
-        open_history: Returns the commits of the config. Raises `GitError` if the config is a folder outside a Git
-            repository.
+        open_history: Returns a reader of the config at any commit. Raises `GitError` if the config is a folder outside
+            a Git repository.
     """
 
     source: ConfigSource
@@ -279,7 +279,11 @@ class PackageHistory:
     def _find_past_refs(
         self, catalog: Catalog, packages: Collection[CommittedPackage], *, has_original_refs: bool
     ) -> dict[str, dict[str, CommitId | None]]:
-        """Return the replacement commits of refs, as `{URL: {ref: commit}}`. The commit None removes a ref."""
+        """Return the past commits of refs for a repeated render, as `{URL: {ref: commit}}`.
+
+        For each ref in the result, the render uses this commit instead of the current commit. If the commit is None,
+        the ref does not exist for the render.
+        """
         refs: dict[str, dict[str, CommitId | None]] = {}
         for package in packages:
             commit = package.find_commit_before() if has_original_refs else package.commit
@@ -363,9 +367,9 @@ class PackageHistory:
         """Render a package with a config that is not its recorded config. The other inputs have their recorded values.
 
         Args:
-            upstreams: Recorded renders that can provide the upstream commit. The first render whose upstream has the
-                same repository, directory and ref is used. If there is no such render, the current commit of the ref is
-                used.
+            upstreams: Recorded renders, in the order of preference. The upstream commit is taken from the first render
+                with the same upstream repository, directory and ref. If there is no such render, the current commit of
+                the ref is used.
 
         Raises:
             ReRenderError: The package cannot be rendered.
@@ -487,10 +491,10 @@ class PackageHistory:
     def _list_rule_texts(
         self, package: CommittedPackage, past_config: PastConfig
     ) -> tuple[tuple[RecordedRuleTexts | None, str], ...]:
-        """Return the possible sets of rollout rules that the render of a package used, each with a note for the user.
+        """Return the sets of rollout rules that the render of a package may have used, each with a note for the user.
 
-        The state contains the rules of recent versions. For an older version, return two candidates: None, which means
-        that all rules applied, and {}, which means that no rule applied.
+        The recorded state contains the rules of recent versions. An older version has two candidates: None (all rules
+        applied) and {} (no rule applied).
         """
         if not past_config.renderer.cluster_overrides.rollouts:
             return ((None, ""),)

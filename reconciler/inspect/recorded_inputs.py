@@ -27,13 +27,13 @@ def list_previous_renders(
 
     The candidates are, in this order:
 
-    - the previous version of the package,
-    - None, which means that the package was new,
-    - the output of the package itself. A render changes nothing if the previous output equals the new output.
+    1. The previous version of the package.
+    2. None, which means that the package was new.
+    3. The recorded output of the package itself, as an approximation if the previous output is unknown.
     """
     if isinstance(variant.source, GeneratedSource):
-        # Yield only None, because the controller generates the complete package and does not read the previous
-        # output.
+        # Yield only None: the controller generates the complete package, so the result does not depend on the previous
+        # render.
         yield None, ""
         return
     if previous_render := _find_previous_render(package):

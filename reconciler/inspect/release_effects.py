@@ -1,4 +1,4 @@
-"""Computes the effects of HelmReleases in drafts with the command `reconciler show`, and caches them."""
+"""Runs the command `reconciler show` to compute the effects of HelmReleases in drafts, and caches these effects."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class DraftReleaseEffects:
 
 
 class ReleaseEffectsReader:
-    """Runs the command for several threads. At most two processes run at the same time.
+    """Runs `reconciler show --effects` for drafts, and caches the results. The object is thread-safe.
 
-    The effects depend on the draft and on the config, so both are the key of the cache. Errors are not cached.
+    At most two processes run at the same time. The cache key contains the draft and the config, because the effects
+    depend on both. Errors are not cached.
 
     Args:
         options: The command-line options that locate the config, the settings and the repositories.

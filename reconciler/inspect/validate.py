@@ -272,8 +272,8 @@ def _run_lint(findings: Sequence[Finding], lint: Callable[[], tuple[Finding, ...
 def _is_fully_rendered(plan: FleetPlan) -> bool:
     """Return whether all requested packages were rendered.
 
-    Otherwise, the caller must not report override rules that match no rendered resource. Such a rule can match a
-    resource of a package that was not rendered.
+    If the result is False, the caller must not report override rules that match no rendered resource. Such a rule can
+    match a resource of a package that was not rendered.
     """
     has_blocked = any(isinstance(outcome, Blocked) for _, outcome in plan.list_outcomes())
     return not (has_blocked or plan.controller_result.stalled or any(target.findings for target in plan.targets))

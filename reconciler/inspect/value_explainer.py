@@ -98,7 +98,10 @@ class ValueExplainer:
         form: OutputForm,
         options: ExplainOptions = _NO_OPTIONS,
     ) -> tuple[str, CommandOutput]:
-        """Return the command line, and its output in the output form `form`. For the other arguments, see `explain`."""
+        """Run the command with the output form `form`, and return the command line and its output.
+
+        The method `explain` describes the other arguments.
+        """
         arguments = (f"{target}/{package}", *filter(None, (resource, pointer)))
         command = replace(self._command, options=(*self._command.options, *options.list_arguments()))
         line = command.format_line(arguments)

@@ -15,7 +15,7 @@ from reconciler.planning.model.targets import Target
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetError
 
-# Each step of the binary search tries at most this number of versions, because some versions cannot be compared.
+# Some versions cannot be compared. Therefore, each step of the binary search tries up to this number of versions.
 _MAX_CANDIDATES = 5
 NO_VALUE = FoundValue()
 

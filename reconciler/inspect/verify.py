@@ -211,9 +211,9 @@ class _Verification:
         return find_first_difference(rendered, current, self._options.max_diff_lines)
 
     def _can_depend_on_refs(self, package: CommittedPackage, group: Sequence[CommittedPackage]) -> bool:
-        """Return whether a re-render with the refs from the time of the render can select a different upstream version.
+        """Return whether the current refs may select a different upstream version than the recorded render used.
 
-        If the current refs already lead to the recorded version, such a re-render is not necessary.
+        Only then can a second re-render, with the refs from the time of the recorded render, have a different result.
         """
         recorded = package.recorded
         try:

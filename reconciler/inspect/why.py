@@ -115,7 +115,7 @@ class _CauseSearch:
         return package if isinstance(package, CommittedPackage) else None
 
     def run(self) -> ValueChangeResult:
-        """Search for the cause of the change, and return the value, its last change and the cause."""
+        """Search for the cause of the last change of the value. Return the value, this change and its cause."""
         values, set_by = self._values, ""
         reason, re_rendered = self._find_reason()
         after, before = self._change.after, self._change.before
@@ -218,10 +218,12 @@ class _CauseSearch:
         Args:
             before: The commit before `commits`, which does not have the new value.
             commits: The commits to search, oldest first. The last commit has the new value.
-            has_new_value: Returns whether a render with a commit gives the new value, or None if no render is possible.
+            has_new_value: Returns whether a render with a commit gives the new value. Returns None if the commit cannot
+                be rendered.
 
         Returns:
-            The last commit without the new value, and the commits after it that can have introduced the new value.
+            The last commit that is known not to have the new value, and the next commits up to the first commit that is
+            known to have it. There is more than one next commit if some commits cannot be rendered.
         """
         self._commit_count += len(commits)
         versions = [before, *commits]
@@ -229,7 +231,7 @@ class _CauseSearch:
         return versions[last_old], versions[last_old + 1 : first_new + 1]
 
     def _find_config_reason(self, package: CommittedPackage) -> ChangeReason | None:
-        """Return the reason with the config commit that set the value, or None if no config change set the value."""
+        """If a config change set the value, return a reason with the config commit. Otherwise, return None."""
         old_config, new_config = self._previous.recorded.config if self._previous else "", package.recorded.config
         if new_config == old_config:
             return None
@@ -323,7 +325,10 @@ class _CauseSearch:
         return build_object_change_entries(inputs or changes)
 
     def _build_folder_reason(self, old_config: str, new_config: str) -> ChangeReason | None:
-        """Return a reason if the value changed between two configs whose commits are unknown. Else return None."""
+        """Return a reason if a config change set the value, but the commits between the two configs are unknown.
+
+        Return None if the old config already gives the new value.
+        """
         if not old_config:
             return ChangeReason(kind="config", message=f"the config {shorten_id(new_config)} added the package")
         if self._has_new_value(old_config):
@@ -364,7 +369,10 @@ class _CauseSearch:
         return self._package.recorded.with_upstream(upstream)
 
     def _find_upstream_commit(self, config: str) -> CommitInfo | None:
-        """Return the upstream commit that set the value, or None. The search renders the package with `config`."""
+        """Return the upstream commit that set the value, or None.
+
+        To check a commit, render the package with the config that `config` identifies.
+        """
         found = (self._find_source_commit(config, new, old) for new, old in self._list_changed_upstreams())
         return next(filter(None, found), None)
 

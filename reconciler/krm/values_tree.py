@@ -42,7 +42,8 @@ def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
     container: Any = values
     for step in steps:
         if isinstance(step, int) or not isinstance(container, dict):
-            # The value is lost, because `values` contains a list or a scalar on the path, and only maps are merged.
+            # Helm and Flux would overwrite the value: `values` contains a list or a scalar on the path, and only maps
+            # are merged.
             return False
         if step not in container:
             return True

@@ -44,5 +44,5 @@ REMOTE_HOLD_SECONDS = 900.0
 
 
 def get_start_event(event: Event) -> Event:
-    """Return the event that reports the start of a condition. `event` reports the start or the end of the condition."""
+    """Return the start event of a condition. `event` is the start event or the end event of this condition."""
     return next((start for start, end in RECOVERIES.items() if end == event), event)

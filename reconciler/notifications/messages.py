@@ -32,9 +32,9 @@ class Message:
         id: Identifies the message. Each attempt to send the message, also after a restart, has the same ID.
         event: The event, or `digest`.
         thread: The key of the thread: the same for all messages about one group.
-        items: The items that the payload lists.
+        items: The items in the payload. They can include items that an earlier message has already reported.
         data: Further data about the event.
-        covered: The items that are sent with this message.
+        covered: The keys of the items that are recorded as sent when the message has been sent.
         seconds: The time at which the message was created, in seconds since 1970.
     """
 

@@ -68,7 +68,7 @@ class Observation:
         labels: The labels of each target.
         unknown_scopes: The scopes that the pass could not observe. Their items stay unchanged.
         only_scopes: The only scopes that were observed. None if the pass observed all scopes except `unknown_scopes`.
-        published: The IDs of the items whose content is published, with the number of the revision.
+        published: Maps the ID of each item whose content is published to the revision number.
         rejected: The IDs of the items that a person rejected.
     """
 

@@ -1,4 +1,7 @@
-"""Builds an observation from the report of a pass. The plans of unchanged targets are read only once."""
+"""Builds an observation (the list of current conditions of the fleet) from the report of a pass.
+
+The plan of a target is read again only if it has changed since the previous pass.
+"""
 
 from __future__ import annotations
 
@@ -355,7 +358,7 @@ def _list_rollout_conditions(rule: RuleId, gate: RolloutGate) -> Iterator[Condit
         item = Item(f"{rule} {opened}", _ROLLOUT_SCOPE, message=reason)
         yield Condition(Event.ROLLOUT_ADVANCED, f"{rule} {opened}", f"{name}: {opened}", Severity.INFO, (item,), data)
     if next_wave is not None and not gate.undecided_clusters:
-        # The rollout has stopped, because a package was reverted to a version without the current rule.
+        # The rollout has stopped, because a package with the current version of the rule was reverted.
         item = Item(f"{rule} stopped {next_wave}", _ROLLOUT_SCOPE, message=reason)
         yield Condition(
             Event.ROLLOUT_STOPPED, f"{rule} {next_wave}", f"{name}: wave {next_wave} stays closed", Severity.ERROR,

@@ -47,7 +47,12 @@ class TrackerOptions:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A group with items that a route has not sent. `live` are all items of the group that the route selects."""
+    """A group from which a route must send items.
+
+    Attributes:
+        new: The items that the route has not sent.
+        live: All items of the group that the route selects.
+    """
 
     group: TrackedGroup
     new: tuple[TrackedItem, ...]
@@ -177,8 +182,8 @@ class Tracker:
         in_flight = {key for _, key in self._in_flight}
         for group in list(self._ledger.groups.values()):
             if group.is_action:
-                # Keep the group until the first complete pass. The labels of targets are unknown until then, so that no
-                # route selects an item.
+                # Keep the group until the first complete pass. Before this pass, the labels of targets are unknown, and
+                # no route can select an item.
                 is_new = any(self._find_new(route, group) for route in self._routes)
                 is_done = bool(self._config) and not is_new and not in_flight & group.item_keys
             else:
@@ -271,7 +276,10 @@ class Tracker:
         return [*overdue, *messages]
 
     def _limit(self, route: Route, state: RouteState, candidates: Sequence[_Candidate], now: float) -> list[Message]:
-        """Return the messages of a route within its rate limit. The remaining groups are combined later."""
+        """Return the messages that the rate limit of a route allows now.
+
+        If the limit allows no message, the next message combines all candidates.
+        """
         elapsed = max(now - state.refilled_at, 0.0)
         state.tokens = min(state.tokens + elapsed * MESSAGES_PER_HOUR / 3600, MESSAGES_PER_HOUR)
         state.refilled_at = now

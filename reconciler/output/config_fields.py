@@ -36,7 +36,7 @@ class ConfigFieldLocator:
     def find_line(self, name: str, field: str, file: str = "") -> tuple[str, int]:
         """Return the file and line of a field. The line is 0 if the object has no such field or several objects match.
 
-        An object can lack the field if an older version of the object had it and some clusters still use that version.
+        The object can have no such field in this config if clusters still use an older version of the object.
         """
         location = self.find_field(name, field, file)
         return get_line(location) if location else (file, 0)
@@ -117,7 +117,7 @@ class VariantFieldLocator:
 
 
 def _find_specs(objects: Mapping[ObjectKey, ConfigObject], owner: PackageOwner) -> Iterator[FieldLocation]:
-    """Yield the spec of the owner. For an owner that a set created, yield the target templates of the set instead."""
+    """Yield the spec of the owner. If a set created the owner, yield the target templates of the set instead."""
     if manifest := objects.get(owner.key):
         yield manifest, ("spec",)
     elif owner.parent and (parent := objects.get(owner.parent)):

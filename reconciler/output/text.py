@@ -115,8 +115,8 @@ def format_value(value: object, width: int = MAX_VALUE_CHARACTERS) -> str:
 def format_both_values(before: object, after: object, width: int = MAX_VALUE_CHARACTERS) -> tuple[str, str]:
     """Return two values as two texts that show their difference.
 
-    If the texts are equal because only the types differ, JSON is used for both. Long texts are shown from a few
-    characters before their first difference.
+    If only the types of the values differ, e.g. "1" and 1, both texts are JSON, because their plain texts would be
+    equal. If a text is longer than `width`, both texts start a few characters before their first difference.
     """
     old, new = _to_text(before), _to_text(after)
     if old == new:

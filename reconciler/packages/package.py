@@ -60,9 +60,9 @@ class PackageTree:
         return folder
 
     def is_ignored(self, path: str) -> bool:
-        """Return whether a `.krmignore` file excludes the file `path` from renders, or whether a chart contains it.
+        """Return whether renders skip the file `path`, because a `.krmignore` file excludes it or a chart contains it.
 
-        Only the `.krmignore` files of the package that contains the file have an effect.
+        A `.krmignore` file has no effect on the files of subpackages.
         """
         if any(path.startswith(f"{chart}/") for chart in self.charts):
             return True
@@ -98,7 +98,10 @@ class PackageTree:
 
 
 def build_package_tree(files: FileTree) -> PackageTree:
-    """Return the package tree of `files`. The result is cached by paths and ignore files."""
+    """Return the package tree of `files`.
+
+    The tree is cached. It depends on the paths, the `.krmignore` files and the charts, but not on other file contents.
+    """
     return _package_tree(tuple(files), tuple(_iterate_ignore_files(files)), _find_charts(files))
 
 
@@ -209,9 +212,9 @@ class Package:
         return self._package_tree.find_owning_package(path)
 
     def is_ignored(self, path: str) -> bool:
-        """Return whether a `.krmignore` file excludes the file `path` from renders, or whether a chart contains it.
+        """Return whether renders skip the file `path`, because a `.krmignore` file excludes it or a chart contains it.
 
-        Only the `.krmignore` files of the package that contains the file have an effect.
+        A `.krmignore` file has no effect on the files of subpackages.
         """
         return self._package_tree.is_ignored(path)
 

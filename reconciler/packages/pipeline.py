@@ -71,7 +71,7 @@ class FunctionProvider(Protocol):
     def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
         """Return the function for a pipeline entry.
 
-        If no function can run, return FunctionUnavailable with the reason. If no reason is known, return None.
+        If no function can run, return FunctionUnavailable with the reason, or None if the reason is unknown.
         """
         ...
 
@@ -237,7 +237,7 @@ class _RenderRun:
         self._items = {number: _create_item(number, resource) for number, resource in enumerate(package.resources)}
         self._next = len(self._items)
         self._read_files = {resource.file for resource in package.resources}
-        # The functions that did not receive a SOPS document, by the id of the document.
+        # Maps the index of each SOPS document in `package.resources` to the functions that did not receive it.
         self._withheld: dict[int, list[str]] = {
             number: [] for number, resource in enumerate(package.resources) if resource.is_sops
         }
@@ -448,7 +448,7 @@ class _RenderRun:
 
 
 def _limit_results(results: Sequence[FunctionResult]) -> Iterator[FunctionResult]:
-    """Yield the results up to a total length, because status files contain them."""
+    """Yield results up to a maximum total length, because status files contain these results and must stay small."""
     remaining = _MAX_RESULTS_LENGTH
     for number, result in enumerate(results):
         shortened, length = result, len(str(result.as_data()))
@@ -532,7 +532,10 @@ def _matches(item: Item, selector: FunctionSelector) -> bool:
 
 
 def _read_kptfiles(package: Package, profile: Profile) -> tuple[dict[str, Kptfile], tuple[Finding, ...]]:
-    """Return the valid Kptfiles of all packages, and the findings about the files before the first function call."""
+    """Return the valid Kptfiles of the package and its subpackages, and the findings that need no function call.
+
+    The findings are about files that cannot be parsed, about Kptfiles, and about function configs.
+    """
     kptfiles: dict[str, Kptfile] = {}
     findings = list(package.parse_result[1])
     for path in ("", *package.subpackages):

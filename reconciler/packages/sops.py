@@ -95,7 +95,8 @@ class SopsScope:
     def list_protected(self, leaves: list[_Leaf]) -> list[_Leaf]:
         """Return the values that an edit must not change if the MAC covers only encrypted values.
 
-        `leaves` contains the path and the value of each scalar and each empty collection. Its order is kept.
+        Args:
+            leaves: The path and the value of each scalar and each empty collection. The result has the same order.
         """
         return [
             (path, value)
@@ -112,8 +113,9 @@ class SopsScope:
     def _find_change_near_comment(self, before: list[_Leaf], after: list[_Leaf]) -> DataPath | None:
         """Return the first refused change of a document in which comments select the encrypted fields.
 
-        A comment can also select fields that are added below it. Therefore, an edit can replace existing plaintext
-        values. It can add fields only in a top-level field in which no comment selects fields.
+        A comment can also select fields that an edit adds below it. Therefore, an edit can add fields only in a
+        top-level field in which no comment selects fields. In all other top-level fields, an edit can only replace
+        existing plaintext values.
         """
         old, new = dict(before), dict(after)
         for path in dict.fromkeys((*old, *new)):
@@ -157,7 +159,7 @@ class SopsScope:
         return is_selected == name.startswith("encrypted")
 
     def _has_comment_in_section(self, path: DataPath) -> bool:
-        """Return whether a comment selects fields in the top-level field that contains `path`."""
+        """Return whether a comment selects fields for encryption in the same top-level field as `path`."""
         return any(selected[:1] == path[:1] for selected in self._selected_by_comment)
 
     @cached_property

@@ -47,7 +47,10 @@ def locate_document(resource: PackageResource, path: DataPath = ()) -> SourceLoc
 
 
 def create_mac_finding(error: SopsMacError, location: SourceLocation, rule: str) -> Finding:
-    """Return the finding that a rule, e.g. an item of a policy, would break the MAC of a document."""
+    """Return the error for a change that would break the MAC of a SOPS document.
+
+    `rule` describes the origin of the change, e.g. an item of a policy.
+    """
     pointer = format_pointer(error.path)
     message = f"{rule} must not change {pointer} of a SOPS document: {error.message} ({_NEXT_STEP})"
     return SourceCodes.SOPS_MAC_BROKEN.finding(message, replace(location, pointer=pointer))

@@ -97,7 +97,7 @@ def _move_config_paths(source: SourceFiles) -> File:
     kptfile = read_kptfile(file.data)
     pipeline = kptfile.data.get("pipeline") if isinstance(kptfile, Kptfile) else None
     if not source.directory or not isinstance(kptfile, Kptfile) or not isinstance(pipeline, Mapping):
-        # Return a Kptfile that cannot be read unchanged, because the render reports the error.
+        # If the Kptfile cannot be read, return the file unchanged, because the render reports the error.
         return file
     moved = {name: _move_functions(source, functions) for name, functions in pipeline.items()}
     return replace(file, data=kptfile.with_data({**kptfile.data, "pipeline": moved}).to_bytes())

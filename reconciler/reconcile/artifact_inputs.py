@@ -30,9 +30,9 @@ _MAX_REQUESTS = 8
 
 @dataclass(frozen=True)
 class _Request:
-    """A request for all versions of an artifact.
+    """A request for versions of an artifact.
 
-    If `tag` is not "", a request for the version that the tag points to.
+    If `tag` is "", the request is for all versions. Otherwise, it is for the version that the tag points to.
     """
 
     repository: ArtifactRepository
@@ -88,8 +88,8 @@ class ArtifactInputs:
         try:
             parsed = [_Request.from_text(text) for text in requests]
         except (ValueError, TypeError, KeyError):
-            # Ignore requests that a different version of the program stored. Without their results, the digest differs
-            # from the digest of the last pass, so that a pass starts.
+            # Repeat no request. A different version of the program may have stored the requests. The digest then has no
+            # results and differs from the digest of the last pass. This difference starts a pass.
             return
         if parsed:
             with ThreadPoolExecutor(_MAX_REQUESTS, thread_name_prefix="artifacts") as pool:
@@ -108,7 +108,7 @@ class ArtifactInputs:
             return
 
     def digest(self) -> str:
-        """Return a digest of the results of all requests. Return "" if there are no requests."""
+        """Return a digest of the version lists and tags that were requested. Return "" if none was requested."""
         if not self._fingerprints:
             return ""
         return compute_digest({request.to_text(): result for request, result in self._fingerprints.items()})
@@ -132,7 +132,7 @@ class ArtifactInputs:
         return self._artifacts.read(repository, name, version)
 
     def evict(self, digests: Iterable[str]) -> None:
-        """Delete old files of the cache above its size limit, except those with these digests."""
+        """Delete old files until the cache is within its size limit. Keep the files with these digests."""
         if "_artifacts" in vars(self):
             self._artifacts.evict(frozenset(digests))
 

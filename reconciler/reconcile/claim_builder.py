@@ -60,7 +60,7 @@ class ClaimBuilder:
         )  # fmt: skip
 
     def _select(self, target: Target, tenants: frozenset[str]) -> TargetClaims:
-        """Return the claims of a target. Only owners of `tenants` and of the platform team can block deletions."""
+        """Return the claims of a target. Only owners in `tenants` and in the platform team can block deletions."""
         key = (target.key, tenants)
         if key not in self._selected:
             self._selected[key] = self._build_selected(target, tenants)
@@ -128,7 +128,7 @@ class _FleetClaims:
 
     @cached_property
     def unresolved_owners(self) -> frozenset[ObjectKey]:
-        """The owners in the config, including PackageVariantSets, whose packages cannot be computed."""
+        """All owners in the config whose packages cannot be computed. These can also be PackageVariantSets."""
         # Treat an object with several definitions as an existing owner, although its packages are unknown.
         named = filter(self._includes_key, self.result.kept_owners | self.catalog.duplicates)
         return self.desired.stalled_owners.union(named)
@@ -156,10 +156,7 @@ class _FleetClaims:
 
     @cached_property
     def similar_objects(self) -> Mapping[tuple[str, str], ObjectKey]:
-        """The objects with unknown kinds, by namespace and name.
-
-        Such an object can be an owner with a misspelled kind.
-        """
+        """Maps (namespace, name) to an object that may be a package owner with a misspelled API group or kind."""
         keys = (key for key in self.catalog.objects if _is_similar_to_owner(key) and self._includes_key(key))
         return {(key.namespace or DEFAULT_NAMESPACE, key.name): key for key in keys}
 

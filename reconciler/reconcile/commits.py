@@ -235,9 +235,9 @@ def write_states(remote: Remote, states: Sequence[tuple[Target, TargetState]], s
 
 
 def _list_state_changes(remote: Remote, state: TargetState, ref: str) -> Iterator[TreeChange]:
-    """Yield the changes from the tree of the previous state commit to the tree of a state.
+    """Yield the changes that convert the tree of the previous state commit to the tree of `state`.
 
-    If there is no previous state commit, the changes start from an empty tree.
+    If there is no previous state commit, the changes apply to an empty tree.
     """
     previous_commit = remote.refs.get(ref)
     if previous_commit is None:
@@ -466,7 +466,10 @@ class RevisionTagger:
                 log.info("race_lost", targets=[request.target.name])
 
     def _record_tags(self, remote: Remote, requests: Sequence[_TagRequest], statuses: Sequence[_TagStatus]) -> bool:
-        """Write and push the states with the existing tags. Return whether the state of a target has moved."""
+        """Record the existing tags in the states of the targets, and push these states.
+
+        Return whether the state ref of any target has moved, either through this push or through another writer.
+        """
         existing: dict[str, tuple[WrittenPlan, dict[tuple[str, int], ObjectId]]] = {}
         for request, status in zip(requests, statuses, strict=True):
             if isinstance(status, str):

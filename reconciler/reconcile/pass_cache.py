@@ -128,7 +128,7 @@ class PassCache:
         self._fingerprints |= trace
 
     def finish_pass(self, targets: Iterable[ObjectKey]) -> None:
-        """Delete all targets that are not in `targets`. If many traces are unused, delete them too."""
+        """Remove cached targets that are not in `targets`. If many traces are unused, remove these traces too."""
         for removed in self._targets.keys() - set(targets):
             del self._targets[removed]
         if len(self._traces) > 2 * len(self._targets) + 1:

@@ -239,8 +239,8 @@ class PassContext:
         cached = {target.key: plan for target in targets if (plan := self._find_cached_plan(target))}
         changed = [target for target in targets if target.key not in cached]
         if cached:
-            # Prefetch the branches of targets without a cached plan. The prefetch of the states did not include these
-            # branches, because the states of these targets were in the cache.
+            # Prefetch the branches of targets without a cached plan. If the state of such a target was in the cache,
+            # the earlier prefetch of states did not include its branches.
             prefetch_branches(changed, self._remotes, self._services.state_ref)
         prepared = [self._prepare(target) for target in changed]
         if self._renderer.cluster_overrides.rollouts:
@@ -615,11 +615,10 @@ class PassContext:
         return self._services.find_target_conflicts(self._catalog)
 
     def _check_reset(self, target: Target, remote: Remote) -> Finding | None:
-        """Return an error if the repository of a target was reset, else None.
+        """Return an error if the repository of a target was reset. Return None otherwise.
 
-        The target must have neither a branch nor a state.
-
-        The known heads are the evidence that the target, or another target in the repository, had a branch before.
+        Call this method only for a target that has neither a branch nor a state. The known heads show whether this
+        target, or another target in the same repository, had a branch in an earlier pass.
         """
         if target.url in self._remotes.failures:
             # Do not report a reset, because the fetch failed and the current content of the repository is unknown.
@@ -715,7 +714,7 @@ class PassContext:
 
 
 def _iterate_changed_charts(prepared: PreparedTarget) -> Iterator[tuple[str, UpstreamPackage]]:
-    """Yield the upstreams whose chart, values or options differ from those of the recorded render, by fingerprint."""
+    """Yield the fingerprint and the upstream of each package whose chart, values or options have changed."""
     packages = prepared.snapshot.state.packages
     for variant in prepared.claims.variants:
         upstream, record = variant.upstream, packages.get(variant.target.package)

@@ -94,7 +94,7 @@ def _get_target_state(plan: TargetPlan) -> str:
 
 
 def _find_draft_times(plan: TargetPlan, draft_times: FirstSeenTimes, now: int) -> Iterator[tuple[str, int]]:
-    """Yield the state of each open draft, and the time at which a pass first found it."""
+    """For each open draft, yield "proposed" or "draft", and the time at which a pass first found this draft."""
     if plan.findings:
         # Yield nothing, because the drafts of a target that cannot be read are unknown.
         return

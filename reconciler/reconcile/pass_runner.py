@@ -57,8 +57,8 @@ class PassSummary:
     Attributes:
         config: The ID of the config, such as a commit ID.
         counts: The number of packages for each outcome.
-        drafts: The new heads of the pushed draft branches, by target name and branch.
-        unpushed_drafts: The drafts that were not pushed, by target name.
+        drafts: For each target name, maps each pushed draft branch to its new head.
+        unpushed_drafts: Maps a target name to the drafts that were not pushed.
         is_clean: Whether every fetch, push and function call succeeded.
         status_error: The error that prevented the push of the status. It is "" if the push succeeded.
         is_skipped: Whether the pass was skipped, because no input had changed.
@@ -123,7 +123,7 @@ class PassRunner:
 
     @property
     def seconds_until_due(self) -> float:
-        """The seconds until the next pass that is due even if no ref moves. Infinite if no pass is due."""
+        """The seconds until a pass is due at a fixed time, even if no ref moves. Infinite if there is no such time."""
         return math.inf if self._due_at is None else self._due_at - self._services.clock()
 
     def run(self) -> bool:

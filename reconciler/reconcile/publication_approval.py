@@ -6,7 +6,7 @@ from reconciler.git.object_reader import Commit
 from reconciler.krm.git_formats import APPROVED_BY_TRAILER, APPROVED_VIA_TRAILER, parse_trailers
 from reconciler.lazy_dataclasses import dataclass
 
-# The source of a publication in events and metrics, by the value of the trailer `Reconciler-Approved-Via`.
+# Maps the value of the trailer `Reconciler-Approved-Via` to the source of the publication in events and metrics.
 _SOURCES = {"cli": "command", "forge": "forge", "console": "console", "annotation": "annotation"}
 
 

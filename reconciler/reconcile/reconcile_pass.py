@@ -89,7 +89,8 @@ def _write(context: PassContext, group: RemotePlans) -> list[WrittenPlan | tuple
     if len(plans) == 1 or isinstance(
         written, MirrorBusyError | CacheUnusableError | GitTimeoutError | SigningFailedError
     ):
-        # Do not write each plan separately, because these errors, such as a full disk, would occur for each plan.
+        # An error of these types, e.g. because of a full disk, would occur again for each plan. Do not write the plans
+        # separately.
         return [(plan, written) for plan in plans]
     results: list[WrittenPlan | tuple[TargetPlan, GitError]] = []
     for plan in plans:
@@ -431,7 +432,7 @@ def plan_config_proposal(
     plans: Iterable[TargetPlan],
     steps: IsolatedSteps,
 ) -> ConfigProposal:
-    """Return the config proposal of a pass. Its branch must not be one of the branches in `plans`."""
+    """Return the config proposal of a pass. The proposal cannot use a branch that `plans` already use."""
     return steps.run("the config proposal", lambda: _plan_proposal(snapshot, result, services, plans), ConfigProposal())
 
 

@@ -1,4 +1,4 @@
-"""The package variants that earlier commits of the config request, for the recovery of lost state."""
+"""Lists the package variants that earlier config commits request. They are needed to recover lost state."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class _ChangedRelease:
 
 
 def find_release_effects(plan: FleetPlan, sources: SourceRenderer) -> Mapping[PackageTarget, tuple[ReleaseEffect, ...]]:
-    """Return the effects of all HelmReleases that the drafts of a plan change, by the location of the package.
+    """Return the effects of changed HelmReleases for each package that has a draft in the plan.
 
     Equal renders run once. If a chart cannot be rendered, the effect contains the reason.
     """
@@ -153,7 +153,8 @@ def _list_changed_releases(changed: ChangedPackage) -> Iterator[_ChangedRelease]
         if old_spec and old_package:
             before = _Version(preview=(old_package, build_preview_request(request, old_spec)))
         elif not old_spec:
-            # There is no old HelmRelease: the package is new, or it contained the resources of the chart instead.
+            # There is no old HelmRelease, for one of two reasons: the HelmRelease is new, or the package contained the
+            # rendered resources of the chart before.
             has_resources = not old_specs and not source.name
             before = _Version(old_files.without_files(KPTFILE, PACKAGE_CONTEXT_FILE) if has_resources else FileTree())
         yield _ChangedRelease(changed.target, name, before, after, bool(package.release))

@@ -56,7 +56,7 @@ class _Batch:
 
 
 class RenderBatches:
-    """Decides about the targets of one pass in order. If many renders are needed, an executor renders the packages."""
+    """Decides about the targets of one pass, in their order. If there are many renders, an executor does them."""
 
     def __init__(
         self,

@@ -220,7 +220,10 @@ def _build_withdraw_commit(
 
 
 def _list_withdraw_changes(draft: OpenDraft, package: DraftedPackage, remote: Remote) -> Iterator[TreeChange]:
-    """Yield the changes that reset a package to its content before the draft. The next pass then declines the draft."""
+    """Yield the changes on the draft branch that restore the package to its content before the draft.
+
+    The next pass detects the restored content, and records the drafted version as declined.
+    """
     target = draft.target
     version = package.record.draft_version
     base_tree = version.against if version else package.published_tree
@@ -271,7 +274,10 @@ class ApprovalResult:
 
 @dataclass(frozen=True)
 class _Approval:
-    """The approval of a package by an annotation. The package is published when its delay has ended, at `due_at`."""
+    """The approval of a package that an annotation requests.
+
+    The package is published at `due_at`, when the delay of the approval has ended.
+    """
 
     draft: OpenDraft
     package: DraftedPackage
@@ -286,7 +292,7 @@ class _TargetApprovals:
     Attributes:
         commit: The new head of the target branch. None if no package is published.
         due_at: When the delay of the next approval ends, in seconds since 1970.
-        findings: Findings about drafts that annotations must not publish.
+        findings: The reasons why drafts with approval annotations must not be published.
     """
 
     target: Target

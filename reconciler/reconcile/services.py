@@ -68,9 +68,10 @@ class PlanPublisher(Protocol):
         ...
 
     def push_tags(self, remote: Remote, plans: Sequence[WrittenPlan]) -> TagResult:
-        """Push the missing tags of published revisions. A pass calls this method after it has pushed the states.
+        """Push the missing tags of published revisions.
 
-        A pass calls this method for several remotes at the same time, in one thread per remote.
+        A pass calls this method after it has pushed the states. For each remote, it calls the method in a separate
+        thread.
         """
         ...
 

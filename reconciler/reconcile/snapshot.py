@@ -151,12 +151,14 @@ def resolve_definition_conflicts(
     services: PassServices,
     fetch: Callable[[Collection[str]], None] = _fetch_nothing,
 ) -> Catalog:
-    """Return the catalog with resolved definition conflicts. The earlier of several definitions stays in effect.
+    """Resolve all definition conflicts in the catalog, and return the new catalog.
 
-    The earlier definition is searched in these sources, in this order: the recorded packages of the targets, the other
-    records of the targets, the status files, and the config history. If no source contains it,
-    `DefinitionConflict.resolve_by_tenant` resolves the conflict. If there are conflicts, `fetch` is called with the
-    URLs of all targets.
+    If several objects conflict, the object that existed first stays in effect. To find this object, the following data
+    is searched in this order: the recorded packages of the targets, the other records of the targets, the status files,
+    and the config history. If the search finds nothing, `DefinitionConflict.resolve_by_tenant` resolves the conflict.
+
+    Args:
+        fetch: Fetches the targets with the given URLs. It is called only if there are conflicts.
     """
     for find in (find_duplicates, services.find_rival_claims):
         conflicts = find(catalog)
@@ -237,9 +239,10 @@ def _find_by_package(conflict: DefinitionConflict, states: Iterable[TargetState]
 def _find_by_target(
     conflict: DefinitionConflict, targets: Mapping[ConfigObject, Target], states: TargetStates, remotes: Remotes
 ) -> ConfigObject | None:
-    """Return the definition with the same branch and directory as the recorded state of its target.
+    """Compare each definition of a target with the recorded state of this target.
 
-    Return None if there is no such definition, or more than one.
+    Return the definition with the same branch and directory as the state. Return None if there is no such definition,
+    or more than one.
     """
     claimed = {claim: targets[claim] for claim in conflict.claims if claim in targets}
     if any(target.url in remotes.failures for target in claimed.values()):
@@ -418,7 +421,8 @@ class PreparedPass:
     """A pass after the controllers have run, and before the decisions about the targets.
 
     Attributes:
-        snapshot: The inputs of the pass. Its catalog also contains the findings about deletions without evidence.
+        snapshot: The inputs of the pass. Its catalog also contains findings about missing objects that do not
+            count as deleted, because evidence of their deletion is missing.
         targets: The targets of this shard.
         all_targets: The targets of all shards, in the same order.
         known_targets: All targets in the config, including targets without packages.

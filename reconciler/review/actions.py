@@ -159,7 +159,7 @@ def _list_unknown_targets(
 def _expect_own_commits(
     pending: Iterable[_Task], tasks: Iterable[_Task], done: Mapping[str, ReviewActionResult], action: ReviewAction
 ) -> list[_Task]:
-    """Return the pending tasks. If this action has moved the target branch of a task, the task expects the new head."""
+    """Return the pending tasks. If this action has moved the target branch of a task, set its new expected head."""
     if action.verb != "approve":
         return list(pending)
     moves = {

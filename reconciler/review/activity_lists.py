@@ -21,7 +21,7 @@ Events = tuple[ActivityEvent, ...]
 
 
 class ActivityLists:
-    """Lists the activity up to the end of the pass from which an index of the console was built.
+    """Lists the activity of the fleet. Events after the pass from which the console index was built are omitted.
 
     People with equal permissions get the same cached list.
 

@@ -31,7 +31,7 @@ class ChangeArchive:
         self._history: Mapping[str, PastChange] | None = None
 
     def update(self, index: FleetIndex) -> None:
-        """Record what happened to the drafts of all changes between the previous call and this index."""
+        """Compare `index` with the recorded history, and record what happened to the drafts of each change."""
         before = self._read() if self._history is None else self._history
         self._history = after = update_history(before, index)
         if after != before:

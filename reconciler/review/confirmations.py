@@ -79,7 +79,8 @@ class ReviewRequest:
     """The action that a person requests.
 
     Attributes:
-        removals: Whether the action applies only to drafts that remove packages. If not, it skips these drafts.
+        removals: Whether the action applies only to drafts that remove packages. If False, it applies only to all other
+            drafts.
         accepts_conflicts: Whether the person has reviewed the conflicts of the drafts.
         stage: The stage to which the selections are limited. "" if there is none.
     """
@@ -177,12 +178,12 @@ class Confirmation:
 def build_confirmation(
     index: FleetIndex, permissions: Permissions, request: ReviewRequest, readable: FleetIndex | None = None
 ) -> tuple[tuple[ConfirmedDraft, ...], tuple[ExcludedDraft, ...]]:
-    """Return the drafts to which a request applies, and the selected drafts to which it does not apply.
+    """Return the selected drafts to which the request applies, and the selected drafts that it excludes.
 
-    Drafts that the person may not read are in neither result.
+    Neither result contains drafts that the person may not read.
 
     Args:
-        readable: The part of the index that the person may read, if it is known.
+        readable: The part of the index that the person may read. If None, it is computed from `permissions`.
 
     Raises:
         ReviewRequestError: The index does not contain a selected change or variant.
@@ -195,7 +196,7 @@ def build_confirmation(
             excluded |= {(draft.target, draft.package): draft for draft in replaced}
             continue
         unknown = {target.name for target in selection.targets}
-        # If the person selected a stage, the targets have no heads, because the person did not select each target.
+        # If the person selected a whole stage and no single targets, `target.head` is empty for all targets.
         is_explicit = any(target.head or not request.stage for target in selection.targets)
         for draft, member, selected in _list_selected(readable, selection):
             unknown.discard(draft.target)
@@ -381,14 +382,15 @@ def check_input(confirmation: Confirmation, reason: str, typed_count: int | None
 class ConfirmationStore:
     """Stores confirmations, which are valid for 30 minutes. The numbers of confirmations and drafts are limited.
 
-    An expired confirmation can be created again, with the drafts of that time.
+    After a confirmation has expired, a new confirmation can be created for its request. The new confirmation contains
+    the current drafts.
 
     Args:
         clock: Returns seconds since 1970.
         confirm_above: The number of targets above which the person must type the number of targets.
-        max_confirmations: The number of confirmations of all people. The oldest ones are deleted.
-        max_per_person: The number of confirmations of one person.
-        max_drafts: The number of drafts, and of excluded drafts, in all confirmations.
+        max_confirmations: The maximum number of confirmations of all people. The oldest confirmations are deleted.
+        max_per_person: The maximum number of confirmations of one person.
+        max_drafts: The maximum number of drafts in all confirmations, including the excluded drafts.
         folder: Stores the confirmations for later processes. If None, the confirmations are only in memory.
     """
 
@@ -464,9 +466,10 @@ class ConfirmationStore:
         return found if found and found.person.key == person.key else None
 
     def keep_input(self, confirmation_id: str, reason: str, count: int | None) -> bool:
-        """Add the input of a person whose session has ended, and return whether the confirmation exists.
+        """Store the form input of a person whose session has ended. Return whether the confirmation exists.
 
-        Only the person knows the ID of the confirmation. The person must confirm the action again after signing in.
+        The caller needs no session, because only the person knows the ID of the confirmation. The person must
+        confirm the action after signing in again.
         """
         with self._lock:
             found = self._confirmations.get(confirmation_id)

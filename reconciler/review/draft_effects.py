@@ -59,7 +59,7 @@ class DraftEffects:
         upstream = upstreams.get(name)
         changed = ChangedPackage(
             PackageTarget(target.key.namespace, target.name, name),
-            # The config can request another version than the draft, for example before the next pass.
+            # Use the version of the draft, because the config can already request another version.
             upstream.pin(read_upstream(status, "to")) if upstream else None,
             package.before,
             package.after,

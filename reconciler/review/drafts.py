@@ -95,7 +95,12 @@ class DraftReview(DraftReader):
         targets: Iterable[Target],
         read_labels: Callable[[Target], Mapping[str, str]],
     ) -> tuple[Sequence[Target], Mapping[Target, Mapping[str, str]], Sequence[OpenTarget]]:
-        """Return the selected targets, their labels, and the targets whose labels cannot be read, with an error."""
+        """Select targets by name and labels.
+
+        Returns:
+            Three values: the selected targets, the labels of each selected target, and an entry with an error for each
+                target whose labels cannot be read.
+        """
         selected: dict[Target, Mapping[str, str]] = {}
         failed: list[OpenTarget] = []
         for target in targets:

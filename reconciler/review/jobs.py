@@ -111,7 +111,7 @@ class ReviewJobs:
         # The items of the running job by target and branch. They are copied to the job in `_jobs` only when the job
         # ends, because a new tuple of items for each result would take quadratic time.
         self._running_items: dict[tuple[str, str], JobItem] = {}
-        # The IDs of the waiting jobs, with the index of the fleet at their submission.
+        # Maps the ID of each waiting job to the fleet index at the time of its submission.
         self._waiting: dict[str, FleetIndex] = {}
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="console-review", daemon=True)
@@ -375,9 +375,9 @@ class ReviewJobs:
 
 
 def _end_interrupted(job: ReviewJob) -> ReviewJob:
-    """Return the job of an earlier process as completed.
+    """Return a copy of an interrupted job in the state `completed`. Its waiting items become failed.
 
-    If the job was not completed, its waiting items become failed.
+    A completed job is returned unchanged.
     """
     if job.state == "completed":
         return job

@@ -19,9 +19,10 @@ Record = TypeVar("Record", Confirmation, ReviewJob)
 
 
 class RecordFolder(Generic[Record]):
-    """Stores records for later processes. An error is logged and not raised, because the records are not essential.
+    """Stores records of jobs and confirmations for later processes.
 
-    The results of jobs are also in Git. A person can create a confirmation again.
+    An error is logged and not raised, because the records can be replaced: the results of jobs are also in Git, and a
+    person can create a confirmation again.
     """
 
     def __init__(self, folder: Path, record_type: type[Record]) -> None:

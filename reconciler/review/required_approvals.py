@@ -14,12 +14,13 @@ from reconciler.reconcile.review_actions import ReviewAction
 def require_approvals(
     decision: PublishDraft, draft: OpenDraft, action: ReviewAction, remote: Remote, state_ref: str, required: int
 ) -> tuple[PublishDraft | RecordApproval | NoTransition, ReviewAction]:
-    """Decide whether an approval publishes a draft, is only recorded, or has no effect. Return the decision.
+    """Decide whether an approval publishes a draft, is only recorded, or has no effect.
 
-    Also return the action. If the approval publishes the draft, the action names the other people who have approved it.
+    Return the decision and the action. If the approval publishes the draft, the returned action contains the other
+    people who have approved the draft.
 
     Args:
-        decision: The result if no more approvals are necessary.
+        decision: The decision that is returned if no more approvals are necessary.
         required: The number of people who must approve a draft.
     """
     if required == 1:

@@ -38,7 +38,7 @@ class Restorer:
 
     Args:
         open_review: Opens the config and the remotes.
-        wake_pass: Requests a pass, which records the draft.
+        wake_pass: Requests a pass that records the new draft.
         record_activity: Receives the event of each restored revision.
     """
 

@@ -107,7 +107,7 @@ def hide_publication_names(publication: Publication, hidden: TargetNameSet) -> P
 
 
 def hide_names(text: str, hidden: TargetNameSet) -> str:
-    """Return a text. If it contains a name of a hidden target, return `HIDDEN_TEXT` instead."""
+    """Return `HIDDEN_TEXT` if the text contains a name of a hidden target. Otherwise, return the text unchanged."""
     return HIDDEN_TEXT if hidden.occur_in(text) else text
 
 
@@ -199,7 +199,7 @@ class RestrictedIndexes:
         self.id = secrets.token_hex(4)
 
     def find(self, permissions: Permissions) -> FleetIndex | None:
-        """Return the newest index for a person. Return None if no index is complete."""
+        """Return the part of the newest index that a person may read. Return None if no index is complete."""
         index = self._get_index()
         return None if index is None else self.restrict(index, permissions)
 

@@ -1,4 +1,7 @@
-"""The time at which a certificate expires. Python's `ssl` reads it only from certificates of verified peers."""
+"""Reads the time at which a certificate in a file expires.
+
+Python's module `ssl` can read this time only from the certificate of a peer that it has verified.
+"""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ RETRY_SECONDS = 2
 
 
 class LimitedH11Protocol(H11Protocol):
-    """One connection. It is closed if its client does not send complete headers, or does not read a response, in time.
+    """One connection with time limits for sending complete headers and for reading a response.
 
-    A subclass sets `limits`.
+    If the client exceeds a time limit, the server closes the connection. A subclass sets `limits`.
     """
 
     limits = ServerLimits()

@@ -1,4 +1,7 @@
-"""Review actions of commands through the API of a running service. The owner of the access token is the author."""
+"""Runs the review actions of commands through the API of a running service.
+
+The owner of the access token becomes the author of each action.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ class RemoteReview:
     includes_removals: bool = False
 
     def names(self, target: str, package: str) -> bool:
-        """Return whether a reference names this package, and not only its target."""
+        """Return whether the references contain exactly this target and package."""
         return (target, package) in self.references
 
     def selects(self, target: str, package: str) -> bool:
@@ -78,7 +81,9 @@ class _Draft:
 def apply_remote_action(
     client: ApiClient, review: RemoteReview, sleep: Callable[[float], None] = time.sleep
 ) -> tuple[ReviewActionResult, ...]:
-    """Apply an action to the selected drafts, with the heads that the service shows now, and wait for the results.
+    """Request the list of drafts from the service, apply an action to the selected drafts, and wait for the results.
+
+    The action applies to the draft heads in this list.
 
     Raises:
         ApiRefusedError: The service has refused to list the drafts.
@@ -166,7 +171,7 @@ def _wait_for_next_pass(
 
 
 def _check_draft(draft: _Draft, review: RemoteReview) -> ReviewActionResult | None:
-    """Return the result for a draft that the action skips. Return None if the action applies to the draft."""
+    """If the action must skip a draft, return the result with the reason. Otherwise, return None."""
     branch, state = draft.data["branch"], draft.data["state"]
     is_unnamed_removal = draft.is_removal and not review.names(draft.target, draft.package)
     if review.verb != "reject" and is_unnamed_removal and not review.includes_removals:
@@ -197,9 +202,9 @@ def _submit(
     is_removal: bool,
     sleep: Callable[[float], None],
 ) -> list[ReviewActionResult]:
-    """Return the results for drafts of one change.
+    """Submit a review of drafts of one change to the service, and return the results for these drafts.
 
-    If the service refuses the whole request, each result contains the reason.
+    If the service refuses the whole request, each result contains the reason for the refusal.
     """
     heads = {draft.target: draft.data for draft in drafts}
     body = {

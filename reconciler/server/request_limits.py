@@ -70,7 +70,10 @@ class SizeLimit:
 
 
 def _count_header_bytes(scope: Scope) -> int:
-    """Return the size of the request target and headers. h11 limits only headers that arrive in several parts."""
+    """Return the size of the request target and headers.
+
+    The caller needs this size for its own limit, because the limit of h11 has no effect if all headers arrive at once.
+    """
     headers = sum(len(name) + len(value) for name, value in scope["headers"])
     return len(scope["raw_path"]) + len(scope["query_string"]) + headers
 

@@ -113,10 +113,10 @@ def is_from_trusted_proxy(scope: Scope) -> bool:
 
 
 def _apply_forwarded_headers(scope: Scope, headers: Headers, rules: OriginRules) -> None:
-    """Replace the client address and the scheme of a request by those that trusted proxies received.
+    """Replace the client address and the scheme of a request by the values that trusted proxies put into the headers.
 
-    Each proxy adds its client to the right end of the headers. Therefore, values that the client has sent are left of
-    the address that the first trusted proxy has added.
+    Each proxy appends a value to the right end of a header. Therefore, the values are read from right to left. Values
+    to the left of those from trusted proxies are ignored, because the client can have sent them.
     """
     # A connection through a Unix socket has no client address.
     client, hops = scope["client"][0] if scope["client"] else "", 0

@@ -1,7 +1,7 @@
 """Logs and measures the passes of the daemon.
 
-Idle passes are passes that were skipped, or that changed nothing and had no error. They are not logged, except by a
-heartbeat.
+Idle passes are passes that were skipped, or that changed nothing and had no error. They are not logged one by one. A
+regular heartbeat event contains their number.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ _MIN_SECONDS_BETWEEN_SIGNALS = 0.1
 def abort_process(number: int) -> NoReturn:
     """End the process and its child processes now, with the exit status 128 + `number`.
 
-    Refs stay valid, because each push is atomic. The next pass repeats the work that was not pushed.
+    An interrupted push leaves no invalid refs on the remote, because each push is atomic. The next pass repeats the
+    work that was not pushed.
     """
     if sys.platform == "linux":
         for process in _list_children():

@@ -107,7 +107,7 @@ class ServiceState:
 
 
 class FailureTimes:
-    """Stores when the failures of each name started. A name is, for example, the URL of a remote.
+    """Stores the start time of each current failure by name. For example, the name is the URL of a failed remote.
 
     Args:
         clock: Returns the seconds of a monotonic clock.

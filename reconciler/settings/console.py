@@ -37,7 +37,7 @@ HeaderName = Annotated[str, AfterValidator(_check_header_name)]
 LabelQuery = Annotated[str, AfterValidator(_check_label_query)]
 
 _TENANT_PLACEHOLDER = "{tenant}"
-# The fields that can limit a rule, by the role of the rule.
+# Maps each role to the fields that can limit a rule with this role.
 _LIMITS = {
     "viewer": ("targets", "packages", "tenants"),
     "reviewer": ("targets", "packages", "tenants", "max_risk", "removals"),

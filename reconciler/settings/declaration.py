@@ -82,8 +82,8 @@ class SettingOrigins:
     Attributes:
         file: The settings file.
         document: The content of the settings file. None if there is no such file.
-        variables: The environment variables by the setting that they override.
-        options: The options of the command line by the setting that they override.
+        variables: Maps each setting that an environment variable overrides to this variable.
+        options: Maps each setting that a command-line option overrides to this option.
     """
 
     file: Path = field(default=Path(), compare=False)
@@ -98,8 +98,8 @@ class SettingOrigins:
     def find(self, location: tuple[str | int, ...]) -> tuple[OriginKind, str]:
         """Return the origin of a setting that does not have its default.
 
-        It is the option or the environment variable that sets the value, its group or a part of it. If there is none,
-        it is the file with the line.
+        The origin is an option or an environment variable if it sets the whole setting, a part of the setting, or the
+        group of the setting. Otherwise, the origin is the line in the settings file.
         """
         if option := _find_name(self.options, location):
             return "option", option

@@ -34,7 +34,7 @@ class ForgeHost(SettingsGroup):
 
     @property
     def requires_credentials(self) -> bool:
-        """Whether the forge has an API, and the deprecated fields contain no credentials for it."""
+        """Whether the forge has an API for which the deprecated fields of this group contain no credentials."""
         return self.kind not in _KINDS_WITHOUT_API and not (self.token_file or self.app_id)
 
     @field_validator("url")

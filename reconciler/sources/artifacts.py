@@ -174,7 +174,7 @@ class Artifacts:
             return SourceProblem(SourceCodes.DIGEST_UNAVAILABLE.name, problem.message, True) if is_missing else problem
 
     def _prepare(self, repository: ArtifactRepository) -> ArtifactRepository:
-        """Check the URL of a repository, and return the repository or its mirror."""
+        """Check the URL of a repository. Return the repository, or its mirror if the options contain one."""
         join_url(repository.url, repository.url)
         return rewrite_repository(repository, self._options.mirrors)
 
@@ -222,7 +222,10 @@ class Artifacts:
         return select_layer(data, location.repository, self._options.limits)
 
     def _read_checked_manifest(self, location: RegistryLocation, digest: str) -> bytes:
-        """Return a manifest. Use the cache only if the Repository's credentials gave access to the manifest before."""
+        """Return a manifest from the cache or the registry.
+
+        Use the cache only if an earlier request with the credentials of the Repository could read this manifest.
+        """
 
         def request(_: Record) -> Record:
             self._registry.fetch_manifest(location, digest)

@@ -1,4 +1,7 @@
-"""Files of cache folders: they appear as a whole, and other processes can delete them at any time."""
+"""Reads and writes the files of cache folders.
+
+Other processes never read a partly written file. They can delete each file at any time.
+"""
 
 from __future__ import annotations
 

@@ -104,9 +104,10 @@ class ChartRepositoryClient:
 
 
 def _check_access(response: HttpResponse | HttpStream, repository: ArtifactRepository, url: str) -> None:
-    """Raise SourceError if a server refused a request that contained no credentials.
+    """Raise SourceError if a server refused a request because the request contained no credentials.
 
-    The credentials of the settings are sent only to URLs below the URL of the repository.
+    If the Repository sets neither `secretRef` nor `passCredentials`, only requests to URLs below its own URL contain
+    credentials.
     """
     is_outside = not repository.pass_credentials and not is_below(url, repository.url)
     if response.status in {401, 403} and is_outside and not repository.secret_name:

@@ -83,13 +83,17 @@ class SourceCredentials:
     def find_login(self, repository: ArtifactRepository, url: str, index_url: str = "") -> Login | None:
         """Return the credentials for an http or https URL. Return None if there are none.
 
-        The Secret of the repository is used for the host of the repository, and with `pass_credentials` for all hosts.
-        The files of the settings are used for the hosts and paths that they contain. If an index names a URL outside of
-        the folder of the index, these files are used only with `pass_credentials`. Otherwise, the author of an index
-        could read all repositories for which the settings contain credentials.
+        There are two sources of credentials:
+
+        1. The Secret of the repository. It is used if `url` is on the host of the repository. With the option
+           `pass_credentials` of the repository, it is used for all hosts.
+        2. The credential files in the settings. They are used if they contain credentials for the host and path of
+           `url`. However, a `url` that comes from a chart index must be below `index_url`, unless the repository has
+           the option `pass_credentials`. Without this rule, the author of an index could read all repositories for
+           which the settings contain credentials.
 
         Args:
-            index_url: The URL of the chart repository whose index names the URL. "" for a URL from the config.
+            index_url: The URL of the chart repository whose index contains `url`. "" if `url` comes from the config.
 
         Raises:
             SourceError: `SourceUnauthorized` if a file is missing or not valid.

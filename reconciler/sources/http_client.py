@@ -73,7 +73,7 @@ class HttpRequest:
     Attributes:
         body: The body, in the format of HTML forms. It is not sent to the targets of redirects.
         other_forms: Other spellings of the URL for the list of allowed URLs.
-        named_by: The URL of the server that named this URL. "" for a URL from the config.
+        named_by: The URL of the server whose response contains this URL. "" for a URL from the config.
         authorization: The value of the header Authorization. It is not sent to a redirect target with a different
             origin.
         authorization_folder: The folder of the URLs to which the header is sent. "" for the whole origin.
@@ -253,7 +253,10 @@ class HttpClient:
 
 @contextmanager
 def _record_request(method: str, url: str) -> Iterator[Callable[[int], None]]:
-    """Yield a function that receives the status of a response. Record one request in the metrics and in the trace."""
+    """Record one HTTP request in the metrics and in the trace.
+
+    Yield a function. The caller passes the status code of the response to this function.
+    """
     parsed = httpx.URL(url)
     status_class = "error"
     attributes = {"http.request.method": method, "server.address": parsed.host, "url.path": parsed.path}

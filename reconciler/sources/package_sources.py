@@ -244,7 +244,7 @@ class PackageSources:
             return RenderedSource(findings=error.findings)
 
     def add_dependencies(self, upstream: UpstreamPackage, source: FileTree) -> FileTree:
-        """Return the files of a source with the charts that it requires.
+        """Add the charts that a source requires to its files.
 
         Raises:
             SourceFailedError: A dependency cannot be read.
@@ -263,10 +263,10 @@ class PackageSources:
 
 
 def _list_values_sources(upstream: UpstreamPackage, files: FileTree) -> dict[str, ValuesSource]:
-    """Return the unrendered files of each source, by the name of the source.
+    """Return a mapping from the name of each source to its unrendered files.
 
     Args:
-        files: The files of all sources. The name of the source is the first folder of each path.
+        files: The files of all sources. The first folder of each path is the name of the source.
     """
     return {
         source.name: ValuesSource(files.subtree(source.name), source.upstream.commit) for source in upstream.sources

@@ -179,7 +179,10 @@ class RegistryClient:
         return digest
 
     def fetch_manifest(self, location: RegistryLocation, digest: str) -> bytes:
-        """Return the manifest with a digest from the registry, and store it in the cache. Raises SourceError."""
+        """Request the manifest with the given digest from the registry, and store it in the cache.
+
+        Raises SourceError.
+        """
         url = f"{location.api_url}/manifests/{digest}"
         subject = f"the manifest {digest}"
         content = self._fetch(location, url, subject, _MAX_MANIFEST_BYTES).content
@@ -315,7 +318,7 @@ class _Authorization:
 
 
 class _Authorizations:
-    """The values of the header Authorization, by artifact and credentials. The object is thread-safe."""
+    """A cache of Authorization headers for each pair of artifact and credentials. The cache is thread-safe."""
 
     def __init__(self, http: HttpClient, credentials: SourceCredentials) -> None:
         self._http = http

@@ -27,8 +27,8 @@ class RenderCache:
 
     Args:
         folder: The folder of the files.
-        max_file_bytes: The size of the folder above which the files that were unused for the longest time are deleted.
-        max_memory_bytes: The size of the entries in memory.
+        max_file_bytes: The size limit of the folder. Above this limit, the least recently used files are deleted.
+        max_memory_bytes: The size limit of the entries in memory.
     """
 
     def __init__(self, folder: Path, max_file_bytes: int, max_memory_bytes: int) -> None:

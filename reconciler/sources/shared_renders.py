@@ -16,7 +16,7 @@ class SharedRenders:
     """The renders of one engine. The object is thread-safe.
 
     Args:
-        backoff: The wait time before a render that exceeded a limit of the machine is repeated.
+        backoff: The back-off of renders that were interrupted, e.g. because the memory was not sufficient.
     """
 
     def __init__(self, cache: RenderCache, backoff: CallBackoff) -> None:

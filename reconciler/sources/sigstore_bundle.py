@@ -1,7 +1,7 @@
 """Signatures of cosign 3: Sigstore bundles. This module contains the format, and reads no files.
 
-A second manifest, with the artifact type of bundles, refers to the signed manifest. The only layer of the second
-manifest is the bundle. A bundle contains one of these signatures:
+cosign stores a bundle in a second manifest, which refers to the signed manifest and has the artifact type of bundles.
+The bundle is the only layer of the second manifest. A bundle contains one of these signatures:
 
 - An envelope (DSSE) with a statement (in-toto), which names the digest of the signed manifest. `cosign sign` writes it.
 - A signature of the content of the manifest itself.
@@ -31,8 +31,8 @@ class SigstoreBundle:
     """A signature, and the signed bytes.
 
     Attributes:
-        signed: The signed bytes. None if the content of the manifest is signed.
-        signed_digest: The digest that the signed statement refers to. "" for a signature of the content.
+        signed: The signed bytes. None if the manifest itself is signed, and not a statement about the manifest.
+        signed_digest: The digest in the signed statement. "" if the manifest itself is signed.
         is_keyless: Whether a certificate contains the key of the signer.
     """
 

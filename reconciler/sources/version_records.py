@@ -29,7 +29,7 @@ class CurrentRecord:
 
 
 class VersionRecords:
-    """Stored lists of versions. The object is thread-safe, and requests each list in one thread only.
+    """Stored lists of versions. The object is thread-safe. Two threads never request the same list at the same time.
 
     Args:
         poll_seconds: The time after a successful request until the next request of the same list.

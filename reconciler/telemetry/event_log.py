@@ -76,7 +76,7 @@ def log_signing_failure(url: str, reason: str) -> None:
 
 
 def log_random_signatures(key_type: str) -> None:
-    """Log that signatures differ for equal commits, so that two daemons write different commits."""
+    """Log that the key creates a different signature each time, so that equal commits get different IDs."""
     log.warning(
         "signatures_not_deterministic",
         key_type=key_type,

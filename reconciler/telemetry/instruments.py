@@ -182,7 +182,7 @@ class Histogram(Instrument):
     prometheus_type = "Histogram"
 
     def observe(self, seconds: float, *values: str, exemplar: Mapping[str, str] | None = None) -> None:
-        """Add a duration to the series with these label values. `exemplar` links it to a trace."""
+        """Add a duration to the series with these label values. `exemplar` links the duration to a trace."""
         if self._metric is not None:
             self._get_child(values).observe(seconds, exemplar)
 

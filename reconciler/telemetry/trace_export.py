@@ -209,9 +209,9 @@ def export_traces(
 
 @contextmanager
 def _otel_variables(environment: Mapping[str, str]) -> Iterator[None]:
-    """Set the variables `OTEL_*` during the block.
+    """Set the environment variables `OTEL_*` during the `with` block.
 
-    The process has removed them, so that child processes do not inherit secrets.
+    At its start, the process removed these variables, so that child processes do not inherit their secrets.
     """
     names = [name for name in environment if name.startswith("OTEL_") and name not in os.environ]
     os.environ.update({name: environment[name] for name in names})

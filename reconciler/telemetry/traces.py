@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from reconciler.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
-    # Other packages use this name in their annotations, because only this package imports OpenTelemetry.
+    # Export `Span` for the type annotations of other packages, because only this package may import OpenTelemetry.
     from opentelemetry.trace import Span as Span
 
 Attributes = Mapping[str, str | int | float | bool | Sequence[str]]

@@ -38,7 +38,7 @@ class UpstreamRules:
     Attributes:
         find_credential_tenant: Returns the only tenant that may use the credentials of an upstream URL. Returns "" if
             all tenants may use them.
-        urls: The URL of each Repository, by its namespace and name.
+        urls: Maps the namespace and name of each Repository to its URL.
     """
 
     tenants: Tenants
@@ -175,7 +175,7 @@ class PackageRules:
         return next(filter(None, problems), "")
 
     def _forbid_upstream(self, stalled: StalledVariant, tenant: Tenant) -> StalledVariant:
-        """If a variant is stalled because of a forbidden upstream, report the missing right as the reason."""
+        """If the tenant may not use the upstream of a stalled variant, replace the reported reason by this reason."""
         source, owner = stalled.upstream_target, stalled.owner
         name = (source.namespace, source.repository) if source else ("", "")
         message = self.upstreams.check_repository(name, tenant, str(owner.key))

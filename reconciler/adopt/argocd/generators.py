@@ -276,7 +276,7 @@ def _build_key(parameters: Parameters, keys: Sequence[str], context: GeneratorCo
 
 
 def _nest(parameters: Parameters) -> Parameters:
-    """Return parameters in which a key such as `values.redis` of a list generator is nested."""
+    """Convert keys with dots to nested mappings: `{"values.redis": x}` becomes `{"values": {"redis": x}}`."""
     nested: Parameters = {}
     for key, value in parameters.items():
         head, dot, rest = key.partition(".")

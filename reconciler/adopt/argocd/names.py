@@ -14,7 +14,7 @@ _MAX_CHARACTERS = MAX_LABEL_CHARACTERS - len("-100")
 
 
 class ValuesFolders:
-    """The folders of the config for copied values files: one for each revision of a repository."""
+    """Chooses the config folders for copied values files. Each revision of a repository has a separate folder."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, str], str] = {}

@@ -146,7 +146,7 @@ def _convert_content(content: SourceContent, values: ValuesSources) -> Converted
 
 
 def _find_problem(content: SourceContent) -> NotImported | None:
-    """Return the reason if a field of a source has no equivalent. The files of the source are not checked."""
+    """Return the reason if a field of a source prevents the import. Do not check the files of the source."""
     for path, (reason, suggestion) in _UNSUPPORTED.items():
         if get_mapping(content.data, *path[:-1]).get(path[-1]):
             return content.report(path, reason, suggestion)

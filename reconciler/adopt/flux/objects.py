@@ -55,11 +55,11 @@ class ClusterObjects:
     """The objects that Flux reads for one cluster.
 
     Attributes:
-        sources: Source objects and ConfigMaps by kind, namespace and name.
+        sources: Maps (kind, namespace, name) to a source object, e.g. a GitRepository, or to a ConfigMap.
         waiting: Kustomizations and HelmReleases that are not converted yet.
         others: Objects of other kinds.
-        used: The keys of sources that other objects name.
-        packages: The folders of the repository that Kustomizations name, except for folders of Flux objects.
+        used: The keys of the entries in `sources` to which other objects refer.
+        packages: The folders of the repository to which Kustomizations refer, except for folders with Flux objects.
     """
 
     cluster: str

@@ -104,8 +104,8 @@ class _ClusterReader:
     """Reads the objects of one cluster, and follows its Kustomizations.
 
     Attributes:
-        visited: The repository and path of the folders whose objects of Flux were read. The repository of the folders
-            of the cluster is "".
+        visited: The folders whose Flux objects were read. An entry contains the repository and the path of a folder.
+            For the folders of the cluster itself, the repository is "".
     """
 
     files: FileTree

@@ -115,10 +115,10 @@ def _find_chart(
 def _read_values_files(
     document: SourceDocument, chart: Mapping[str, Any], upstream: UpstreamReference
 ) -> tuple[str, ...] | NotImported:
-    """Return the values files, relative to the chart.
+    """Return the paths of the values files, relative to the chart folder.
 
-    In Flux, these files replace the file values.yaml of the chart. For a chart in Git, their paths start at the root of
-    the repository.
+    In Flux, these files replace the file values.yaml of the chart. If the chart is in Git, the paths in the HelmRelease
+    start at the root of the repository. Otherwise, they start at the chart folder.
     """
     names = [posixpath.normpath(str(name)) for name in get_list(chart, "valuesFiles")]
     start = f"{upstream.package}/" if upstream.repository.type == "git" else ""

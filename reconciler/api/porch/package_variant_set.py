@@ -180,7 +180,10 @@ class PackageVariantSetSpec(ApiModel):
 
     @classmethod
     def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
-        """Set `kind` of the upstreams to `kustomize` if their templates have options for Kustomize."""
+        """Set `kind` of each upstream with Kustomize options in its template to `kustomize`.
+
+        If the template of any target contains Kustomize options, set the kind of all upstreams.
+        """
         targets, upstreams = data.get("targets"), data.get("upstreams")
         is_overlay = isinstance(targets, list) and any(map(_has_kustomize_template, targets))
         if is_overlay and "upstream" in data:
@@ -227,7 +230,7 @@ class PackageVariantSetSpec(ApiModel):
 
     @property
     def all_upstreams(self) -> tuple[UpstreamSpec, ...]:
-        """The upstreams in `upstream` or `upstreams`, or all sources.
+        """The upstreams of all `sources`. If the set has no `sources`, the upstreams in `upstream` or `upstreams`.
 
         Upstreams in PackageRevisionSets are not included.
         """

@@ -49,10 +49,10 @@ class ClusterInventory:
     """All clusters of the config, sorted by name.
 
     Attributes:
-        target_keys: Key of the object that defines the target branch of a cluster, by cluster name. The object is the
-            Repository of the cluster. If the cluster has no Repository, the object is the Cluster or FederatedCluster,
-            and the target branch is in the fleet repository.
-        conflicts: Errors by cluster name, for the clusters that two objects of the same kind define. The daemon must
+        target_keys: Maps each cluster name to the key of the object that defines the target branch of the cluster. The
+            object is the Repository of the cluster. If the cluster has no Repository, the object is the Cluster or
+            FederatedCluster, and the target branch is in the fleet repository.
+        conflicts: Maps the name of each cluster that two objects of the same kind define to an error. The daemon must
             not write to the targets of these clusters.
         uncertain_names: Names of invalid Repositories and of objects that are defined twice. Each of these objects may
             define a cluster. Therefore, the packages of a cluster with such a name must not be deleted.
@@ -69,11 +69,10 @@ class ClusterInventory:
 
 
 def read_inventory(catalog: Catalog, repositories: Repositories) -> ClusterInventory:
-    """Return all clusters with their labels, which are merged from all objects that define the cluster.
+    """Return all clusters. The labels of a cluster are merged from all objects that define the cluster.
 
-    An invalid Repository may define the target of the cluster with the same name. Therefore, the target of this cluster
-    does not change to the fleet repository. `uncertain_names` contains the names of invalid Repositories, and the names
-    of objects that are defined twice.
+    An invalid Repository can be the target of the cluster with the same name. Therefore, the fleet repository does not
+    become the target of this cluster.
     """
     objects_by_name: dict[str, list[ConfigObject]] = {}
     findings: dict[ObjectKey, Finding] = {}
@@ -115,7 +114,10 @@ def _is_deployment(manifest: ConfigObject, repositories: Repositories) -> bool:
 
 
 def _find_uncertain_repositories(catalog: Catalog, repositories: Repositories) -> Mapping[str, ObjectKey]:
-    """Return Repositories that are invalid or defined twice, by name. Each may define a cluster with the same name."""
+    """Map names to the keys of Repositories that are invalid or defined twice.
+
+    Each of these Repositories may define a cluster that has the name of the Repository.
+    """
     duplicates = [key for key in catalog.duplicates if (key.group, key.kind) == _REPOSITORY]
     unreadable = [
         manifest.key
@@ -175,7 +177,10 @@ class ClusterVersions:
 
 @dataclass(frozen=True)
 class KnownClusters:
-    """All clusters by name, the source location of each cluster's object, and the Kubernetes versions."""
+    """All clusters, the source locations of their objects in the config, and their Kubernetes versions.
+
+    The keys of `clusters` and `locations` are cluster names.
+    """
 
     clusters: Mapping[str, Cluster]
     locations: Mapping[str, SourceLocation]

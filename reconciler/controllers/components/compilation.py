@@ -341,7 +341,7 @@ def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> It
 
 
 def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -> Iterator[Finding]:
-    """Yield an error for each pair of addons, one from `uses` and one from `others`, that must not be used together."""
+    """Yield an error for each addon in `uses` that must not be used together with an addon in `others`."""
     reported: set[frozenset[str]] = set()
     for first_uses, second_uses in ((uses, others), (others, uses)):
         present = {use.instance.addon for use in second_uses}

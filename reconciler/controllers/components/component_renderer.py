@@ -64,9 +64,8 @@ def build_metadata_variable(component: Component) -> dict[str, Any]:
 def find_build(builds: Mapping[tuple[str, str], Build], component: Component, environment: str) -> Build | None:
     """Return the Build for a component in an environment.
 
-    The name of the Build is `<component>.<environment>`. If this Build does not exist, the name is `<component>`.
-
-    Return None if neither Build exists.
+    Return the Build with the name `<component>.<environment>`. If it does not exist, return the Build with the name
+    `<component>`. If neither Build exists, return None.
     """
     namespace, name = component.key.namespace, component.key.name
     return builds.get((namespace, f"{name}.{environment}")) or builds.get((namespace, name))

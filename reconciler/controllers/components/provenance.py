@@ -117,10 +117,11 @@ class ValueSources:
     rendered: RenderedComponent
 
     def find_sources(self, reads: Iterable[tuple[str, ...]], instance: AddonInstance | None) -> list[ValueSource]:
-        """Return the objects that set the fields which an expression reads.
+        """Return the origin of each value that an expression reads.
 
-        `reads` contains the paths of these fields, e.g. `("spec", "size")`. `instance` is the addon instance that
-        contains the expression. It is None for the component definition.
+        Args:
+            reads: The paths of these values, e.g. `("spec", "size")`.
+            instance: The addon instance that contains the expression. None if the component definition contains it.
         """
         return [source for read in sorted(reads) for source in self._find_sources(read[0], read[1:], instance)]
 
@@ -177,10 +178,10 @@ class _ParameterScope:
     use: AddonUse | None
 
     def find_sources(self, path: DataPath, schema: Schema) -> list[ValueSource]:
-        """Return the object that set a parameter, or one object per field if several objects set its fields.
+        """Return the origin of a parameter, or one origin per field if its fields have several origins.
 
-        If several layers set a value, the layer with the highest precedence is used. If no layer sets the value, the
-        value is the default.
+        The origin of a value is the layer with the highest precedence that sets the value. If no layer sets the value,
+        the origin is the default in the schema.
         """
         value, fields = get_value(self.values.data, path), schema.get("properties", {})
         if not isinstance(value, Mapping) or not fields:
@@ -212,7 +213,10 @@ class _ParameterScope:
         )
 
     def _find_default_path(self, manifest: ConfigObject, section: str, path: DataPath) -> DataPath:
-        """Return the path at which a schema sets the default of a field: in the field, or in `$default` of a parent."""
+        """Return the path of a field's default in the schema.
+
+        This is the path of the field itself, or the path of `$default` of a parent if the parent is not set.
+        """
         node: Any = manifest.data["spec"]["schema"].get(section)
         for depth, step in enumerate(path):
             if depth and not self._is_set(path[:depth]) and _has_default(node.get("$default"), path[depth:]):
@@ -294,7 +298,7 @@ class ComponentProvenance:
         return describe_objects(self.input_digests)
 
     def _build_history(self, resource: RenderedResource) -> ValueHistory:
-        """Return the provenance steps of each value in a resource, by the path of the value after all patches."""
+        """Return the provenance steps of each value in a resource. Each value has its path after all patches."""
         history, is_hidden = ValueHistory(), is_secret(resource.data)
         for change in resource.changes:
             if change.write is None:
@@ -365,9 +369,9 @@ class ComponentProvenance:
         return {"expression": expression, **self._describe_sources(origin, change)}
 
     def _describe_sources(self, origin: ValueOrigin, change: ResourceChange) -> ProvenanceStep:
-        """Return the objects that set the parameters which an expression reads.
+        """Return the sources of the values that the expression in `origin` reads.
 
-        If the expression reads a loop item, the result also contains the sources of the `forEach` expression.
+        If the expression reads a loop item, include the sources of the values that the `forEach` expression reads.
         """
         reads, loop = set(origin.reads), change.loop.origin if change.loop else None
         if loop and change.loop and any(read[0] == change.loop.variable for read in reads):

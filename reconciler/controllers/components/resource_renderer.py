@@ -43,7 +43,7 @@ class ResourceChange:
         instance: Addon instance that made the change. None for the component definition.
         path: Path of the template or the patch operation in `manifest`.
         write: Change that the patch operation made. None for the creation.
-        origins: Expressions that set values, by the path of the value in the rendered template.
+        origins: Maps the path of a value in the rendered template to the expression that set the value.
         loop: `forEach` of the template or the patch.
     """
 

@@ -76,7 +76,7 @@ def _build_error_condition(findings: Sequence[Finding]) -> Condition:
 
 
 def _build_instances_condition(components: Sequence[tuple[Component, RenderedComponent | None]]) -> Condition:
-    """Return the condition `InstancesValid`, which is true if all components of a type are valid."""
+    """Return the condition `InstancesValid` of a component type. It is true if all components of the type are valid."""
     invalid = [(component, rendered.errors[0]) for component, rendered in components if rendered and rendered.errors]
     if not invalid:
         return Condition("InstancesValid", "True", "Valid", f"all of {len(components)} components are valid")

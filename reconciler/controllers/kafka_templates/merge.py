@@ -115,7 +115,10 @@ def group_named_entries(items: list[Any], field: str) -> dict[str, list[Any]]:
 
 
 def _find_differences(inherited: Any, value: Any, path: str) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each setting of `inherited` that differs in `value`, and whether `value` has this path."""
+    """Yield each setting of `inherited` that `value` does not contain unchanged.
+
+    Yield the path of the setting, and whether `value` contains a different value at this path.
+    """
     if is_equal_data(inherited, value):
         return
     if isinstance(inherited, dict):

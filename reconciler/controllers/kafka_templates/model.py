@@ -115,7 +115,13 @@ class TemplateRemark:
 
 @dataclass(frozen=True)
 class OperatorObjects:
-    """Objects with different names that the operator creates with equal labels, annotations and pod fields."""
+    """Objects of one kind that an operator creates. They differ in their names, but all other attributes are equal.
+
+    Attributes:
+        labels: The labels of each object.
+        annotations: The annotations of each object.
+        fields: The pod fields of each object.
+    """
 
     kind: str
     names: tuple[str, ...]

@@ -41,10 +41,11 @@ _MODES = get_args(TemplateMode)
 
 @dataclass(frozen=True)
 class TemplatedResource:
-    """A parent or child after the merge. If a finding is an error, the package must not be published.
+    """A parent or child resource after its templates are merged.
 
-    `dependencies` are the parents and children whose content affects this resource. `effect` is the effective template
-    of a child. It is None for a parent, for a child without a parent, and for templates that cannot be merged.
+    If one of `findings` is an error, the package must not be published. `dependencies` are the parents and children
+    whose content affects this resource. `effect` is the effective template of a child. For a parent, for a child
+    without a parent, and for templates that cannot be merged, `effect` is None.
     """
 
     resource: PackageResource
@@ -63,9 +64,12 @@ class TemplatedResource:
 class TemplatedPackage:
     """A package after its templates are merged. If a finding is an error, the files are unchanged and must not be used.
 
-    `resources` are the parents and children of this package, in the order of the files. `dependencies` are all parents
-    and children, also in other packages, whose content affects this package. The result can be reused if the files, the
-    options and the digest of each dependency (`TemplatePairs.compute_digest`) are unchanged.
+    The result can be reused if the files of the package, the options and the digests of all dependencies
+    (`TemplatePairs.compute_digest`) are unchanged.
+
+    Attributes:
+        resources: The template parents and children in this package, in the order of the files.
+        dependencies: The template parents and children that affect this package. They can be in other packages.
     """
 
     files: FileTree
@@ -302,7 +306,10 @@ def _copy_with_nested_value(data: Any, path: tuple[str | int, ...], value: Any) 
 
 
 def _build_document(child: TemplateResource, data: Any) -> Document:
-    """Return the YAML document of a child resource with new data. New properties are in the order of the merge rule."""
+    """Return the YAML document of a child resource with new data.
+
+    The order of the new template properties is the same as in the merge rule.
+    """
     document, path = child.resource.document, child.rule.child.path
     check_sops_edit(document, data)
     own_template, new_template = get_value(document.data, path), get_value(data, path)

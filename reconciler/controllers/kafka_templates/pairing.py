@@ -71,9 +71,10 @@ def find_kind_support(rule: TemplateMergeRule) -> KindSupport | None:
 
 @dataclass(frozen=True)
 class TemplatePairs:
-    """The parents and children on one cluster by object key. A resource that is defined twice is not included.
+    """The parents and children on one cluster. A resource that is defined twice is not included.
 
-    `issues` contains for each parent or child the issues that result from other resources, e.g. a missing parent.
+    `parents` and `children` map object keys to resources. `issues` maps object keys to issues that result from other
+    resources, e.g. a missing parent.
     """
 
     rules: tuple[TemplateMergeRule, ...]
@@ -161,7 +162,7 @@ def _find_members(package: str, files: FileTree, rules: tuple[TemplateMergeRule,
 
 
 def build_parent_key(child: TemplateResource) -> ObjectKey | None:
-    """Return the object key of the parent that a child refers to. Return None if the child names no parent."""
+    """Return the object key of the parent in the label of a child. Return None if the child has no such label."""
     name = child.resource.labels.get(child.rule.parent_label)
     if not isinstance(name, str) or not name:
         return None
@@ -187,7 +188,7 @@ def _group_families(
 
 
 def _get_shared_values(rule: TemplateMergeRule, parent: Any) -> list[Any]:
-    """Return the values in a parent that affect its children, if `rule` merges the templates of the children."""
+    """Return the values of a parent that affect its children when `rule` merges their templates."""
     template, support = get_value(parent, rule.parent.path), find_kind_support(rule)
     if isinstance(template, dict):
         template = {name: template[name] for name in rule.properties if name in template}

@@ -41,10 +41,12 @@ MissingPolicyMode = Literal["fail", "ignore"]
 
 @dataclass(frozen=True)
 class AttachedPolicies:
-    """The override policies for a resource, in the order in which they are applied, and issues.
+    """The override policies for a resource.
 
-    `candidate_policies` are all policies that the resource refers to or that select the resource. If one of the issues
-    is an error, `policies` is empty.
+    Attributes:
+        policies: The policies to apply, in this order. Empty if `issues` contains an error.
+        candidate_policies: All policies that the resource refers to or that select the resource.
+        issues: The errors and warnings about the labels of the resource and about these policies.
     """
 
     policies: tuple[OverridePolicy, ...] = ()
@@ -141,7 +143,7 @@ def strip_control_metadata(data: Any) -> Any:
 
 
 def get_stated_namespace(resource: KrmResource) -> str:
-    """Return the namespace in the metadata of a resource. Return "" if the kind is cluster-scoped."""
+    """Return `metadata.namespace` of a resource. If the kind is cluster-scoped, ignore this field and return ""."""
     return "" if find_kind_scope(resource.group, resource.kind) == "cluster" else resource.namespace
 
 

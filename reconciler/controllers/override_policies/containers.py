@@ -35,7 +35,7 @@ _CONTAINER_LISTS = ("initContainers", "containers")
 def read_pod_spec_paths(more: Mapping[str, str]) -> dict[tuple[str, str], DataPath]:
     """Return the path of the pod spec for each known kind and for the kinds in `more`.
 
-    `more` contains a JSON pointer by kind. A kind is written as `group/Kind`.
+    `more` maps a kind, written as `group/Kind`, to the JSON pointer of its pod spec.
 
     Raises:
         PointerError: A value is not a JSON pointer.

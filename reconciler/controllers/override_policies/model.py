@@ -158,7 +158,7 @@ class ResourceSelector:
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether the selector is unreadable, so that it may select any resource."""
+        """Whether the selector could not be read. Such a selector may select any resource."""
         return not self.kind
 
     def as_data(self) -> list[Any]:

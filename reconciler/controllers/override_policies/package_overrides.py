@@ -108,7 +108,11 @@ class OverriddenPackage:
 
 @dataclass(frozen=True)
 class _AttachedResource:
-    """A resource with its policies. `outcome` is the result for every cluster, or None if the resource has policies."""
+    """A resource with its policies.
+
+    Attributes:
+        outcome: The result if the resource has no policies, which is the same for all clusters. Otherwise, None.
+    """
 
     resource: PackageResource
     attached: AttachedPolicies
@@ -167,11 +171,12 @@ class PackageOverrider:
     ) -> OverriddenPackage:
         """Apply the policies to a package, and remove the labels that name policies.
 
-        Policies do not apply to the Kptfile, local config, policies, Lists, ignored files and unreadable files. If
-        `texts` contains the id of a rule with a rollout, this version of the rule is applied. Otherwise, the current
-        version is applied. `previous_policies` are the policies that applied to the package in an earlier pass. If one
-        of them is missing and an unreadable file may contain it, this is an error: the policy may still select a
-        resource.
+        Policies do not apply to the Kptfile, local config, policies, Lists, ignored files and unreadable files.
+
+        Args:
+            texts: Versions of rules with a rollout, which are applied instead of the current versions.
+            previous_policies: The policies that applied to the package in an earlier pass. If a policy is missing, but
+                may exist in an unreadable file, the result is an error: the policy may still select a resource.
         """
         candidate_policies, policies = self._read_cached(files).candidate_policies, self._policies
         valid = [policies.valid[key] for key in candidate_policies if key in policies.valid]
@@ -213,7 +218,7 @@ def _join_contents(*contents: _PackageContent) -> _PackageContent:
 def _read_documents(
     policies: OverridePolicies, options: OverrideOptions, package: str, path: str, content: bytes
 ) -> _PackageContent:
-    """Return the resources with policies in one file. `kinds` and `candidate_policies` are not sorted."""
+    """Return the resources of one file that can have policies. Leave `kinds` and `candidate_policies` unsorted."""
     parsed = parse_resources(package, path, content)
     documents = () if isinstance(parsed, ParseFailure) else parsed
     attached_resources = tuple(

@@ -40,8 +40,8 @@ class PolicyUsage:
     """The use of an override policy by rendered packages.
 
     Attributes:
-        kinds: API group, kind and number of the resources that use the policy. A resource that several clusters have is
-            counted once.
+        kinds: For each kind of resource that uses the policy: its API group, the kind, and the number of resources. A
+            resource that several clusters have is counted once.
         clusters: For each rule, the clusters on which the rule applies to a resource.
         failed: The cluster, package and name of each resource to which the policy could not be applied.
     """
@@ -53,11 +53,11 @@ class PolicyUsage:
 
 
 def build_usage_data(overridden: Iterable[OverriddenResource]) -> UsageData:
-    """Return data about the policies that one package on one cluster uses, by policy name. The state stores this data.
+    """Return data about the policies that one package on one cluster uses. The state stores this data.
 
-    The data of a policy has these fields:
+    The result maps the name of a policy to data with these fields:
 
-    - `resources`: the resources with this policy, by `group/kind`
+    - `resources`: maps `group/kind` to the resources of this kind that use the policy
     - `rules`: the indexes of the rules that apply to the cluster
     - `failed`: the resources to which the policy could not be applied
     """
@@ -87,7 +87,10 @@ def parse_policy_name(name: str) -> ObjectKey | None:
 def compute_policy_usage(
     policies: OverridePolicies, packages: Iterable[tuple[str, str, UsageData]]
 ) -> tuple[PolicyUsage, ...]:
-    """Return the usage of every valid policy. `packages` contains cluster, name and usage data of each package."""
+    """Return for every valid policy which packages use it.
+
+    Each entry of `packages` contains the cluster, the name and the usage data of one package.
+    """
     entries_by_policy: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
     for cluster, package, data in packages:
         for policy, usage in data.items():

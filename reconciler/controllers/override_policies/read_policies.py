@@ -76,10 +76,10 @@ class OverridePolicies:
         return not self.is_complete and not (key in self.valid or key in self.invalid or key in self.duplicates)
 
     def digest_selectors(self, kinds: Iterable[str]) -> str:
-        """Return a digest of the selectors that may select a resource of these kinds, e.g. of "apps/Deployment".
+        """Return a digest of all policy selectors that can select resources of these kinds, e.g. "apps/Deployment".
 
-        Return "" if there are no such selectors. If the digest is unchanged, the same policies select the same
-        resources. The digest does not include the rules of the policies.
+        If the digest is unchanged, each policy selects the same resources as before. However, the rules of the policies
+        can have changed, because the digest does not include them. Return "" if there are no such selectors.
         """
         kind_set = frozenset(kinds)
         selectors_by_policy = {
@@ -187,7 +187,7 @@ def rank_selection(selectors: tuple[ResourceSelector, ...], resource: KrmResourc
 def filter_selectors_by_kind(
     selectors: tuple[ResourceSelector, ...], kinds: Collection[str]
 ) -> tuple[ResourceSelector, ...]:
-    """Return the selectors that may select a resource of one of these kinds, which are written as `group/Kind`."""
+    """Return the selectors that may select a resource of one of `kinds`. The format of each kind is `group/Kind`."""
     return tuple(
         selector
         for selector in selectors

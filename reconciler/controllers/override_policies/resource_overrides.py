@@ -113,7 +113,7 @@ class OverriddenResource:
     Attributes:
         candidate_policies: All policies that the resource refers to or that select the resource.
         matched_policies: The policies for the resource, in the order in which they are applied.
-        stages: The original data, and the data after each applied item.
+        stages: The original data of the resource, and its data after each applied item of a policy.
     """
 
     resource: PackageResource
@@ -162,9 +162,9 @@ def apply_overrides(
 
 
 def match_rules(policy: OverridePolicy, cluster: Cluster, texts: RuleTexts) -> MatchedPolicy:
-    """Return a policy with its effective rules that select a cluster.
+    """Return a policy and those of its effective rules that select the cluster.
 
-    For a rule with a rollout, the text in `texts` replaces the current text.
+    For a rule with a rollout, `texts` contains the version of the rule that is effective on the cluster.
     """
     rules, issues = find_effective_rules(policy, texts)
     return MatchedPolicy(

@@ -146,8 +146,8 @@ class RolloutGate:
         next_opening_seconds: Time at which the next wave opens, in seconds since 1970. None if a person must publish a
             package first.
         wait_reasons: The reasons why waves are closed, by number of the wave.
-        undecided_clusters: Clusters of closed waves that keep the current version of the rule if they already have it.
-            Empty if a package was reverted from the current version.
+        undecided_clusters: Clusters whose wave is closed. If such a cluster already has the current version of the
+            rule, it keeps this version. Empty if a person reverted a package that had the current version.
     """
 
     open_clusters: frozenset[str]
@@ -206,7 +206,7 @@ def evaluate_gate(
 
 
 def _group_by_wave(rollout: Rollout, clusters: Mapping[str, Cluster]) -> list[tuple[int, list[str]]]:
-    """Return the number of each wave that has clusters, with the names of these clusters."""
+    """Return a pair for each wave that has clusters: the number of the wave, and the names of its clusters."""
     waves: dict[int, list[str]] = {}
     for name in sorted(clusters):
         waves.setdefault(find_wave(rollout, clusters[name]), []).append(name)

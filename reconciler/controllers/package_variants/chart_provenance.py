@@ -16,7 +16,9 @@ from reconciler.packages.charts.values import format_values_path
 
 @dataclass(frozen=True)
 class ChartProvenance:
-    """Provenance of the values of all charts in a package. The render adds the values from files in charts and sources.
+    """Provenance of the values of all charts in a package.
+
+    At first, the values from files in charts and sources are missing. The render adds them.
 
     Attributes:
         values: The values of each chart.

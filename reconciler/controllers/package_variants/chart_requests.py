@@ -92,7 +92,11 @@ class RenderOptions:
         return split_list(self.spec.annotations.get(name) or self.annotations.get(name) or "")
 
     def _build_overlay_charts(self, secrets: tuple[str, ...]) -> ChartRequest:
-        """Return the options of the charts in an overlay. The overlay contains their names, namespaces and values."""
+        """Return the options for rendering the charts in an overlay.
+
+        The overlay contains the release name, the namespace and the values of each chart. Therefore, the options do not
+        contain them.
+        """
         return ChartRequest(
             release_name="",
             namespace="",

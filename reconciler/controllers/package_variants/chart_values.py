@@ -63,10 +63,10 @@ class OptionSource:
     paths: tuple[DataPath, ...]
 
     def find_path(self, option: DataPath) -> DataPath:
-        """Return the path in the object for a path in the options of the PackageVariant.
+        """Convert a path in the options of the PackageVariant to a path in `manifest`.
 
-        For a generated PackageVariant, the paths can differ: a set appends the results of `parameterExprs` to the list
-        `parameters`, and the results of `valuesFilesExprs` to the list `valuesFiles`.
+        If a set generates the PackageVariant, the paths can differ: the set appends the results of `parameterExprs` to
+        the list `parameters`, and the results of `valuesFilesExprs` to the list `valuesFiles`.
         """
         name, *rest = option
         expressions = _EXPRESSION_LISTS.get(str(name))
@@ -78,7 +78,7 @@ class OptionSource:
         return (*self._find_base(name), *option)
 
     def _find_base(self, name: str | int) -> DataPath:
-        """Return the first path whose options contain the field `name`, or else the last path."""
+        """Return the first of `paths` at which the manifest has the option `name`. Return the last path by default."""
         bases = (path for path in self.paths if get_value(self.manifest.data, (*path, name)) is not ABSENT)
         return next(bases, self.paths[-1])
 

@@ -236,9 +236,9 @@ class UpstreamResolver:
     def _add_dependencies(
         self, namespace: str, repository: Repository, revision: ResolvedRevision
     ) -> ResolvedRevision | UnresolvedUpstream:
-        """Return the revision with the charts that a chart requires and does not contain, or the reason of a failure.
+        """Add to a revision all charts that its chart requires but does not contain. Return the changed revision.
 
-        The revision is unchanged if there are no such charts.
+        If one of these charts cannot be resolved, return the reason.
         """
         charts = self._find_chart_repositories(namespace)
         dependencies = charts.resolve_dependencies(self._read_files(repository, revision))

@@ -100,9 +100,9 @@ def _edit_shared(
     key: str,
     edit: Callable[[bytes, tuple[str, ...]], bytes | None],
 ) -> FileTree | None:
-    """Edit one file, and share the cached result with packages of other clusters.
+    """Edit one file. Packages of different clusters share the cached result of the edit.
 
-    Return None if the result cannot be shared. The caller must then edit the file itself.
+    Return None if the result of this edit cannot be shared. The caller must then edit the file without the cache.
     """
     edited = edit_content_masked(files[path].data, texts, key, edit) if path in files else None
     return files.with_files({path: edited}) if edited is not None else None

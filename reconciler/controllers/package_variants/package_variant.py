@@ -153,7 +153,7 @@ def _resolve_several(
 
 
 def _list_fields(failure: UnresolvedUpstream | UnreachableUpstream) -> tuple[str, ...]:
-    """Return the wrong field of an upstream as a path. Return () if the failure does not name a field."""
+    """Return the path of the upstream field that caused the failure. Return () if the failure contains no field."""
     return (failure.field,) if isinstance(failure, UnresolvedUpstream) and failure.field else ()
 
 

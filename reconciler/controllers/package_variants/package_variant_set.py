@@ -312,9 +312,10 @@ def _resolve_variants(manifest: ConfigObject, expansion: SetExpansion, view: _Se
 def _add_selected_source(
     variant: Variant | StalledVariant, generated: GeneratedVariant, manifest: ConfigObject, view: _SetView
 ) -> Variant | StalledVariant:
-    """Add config files to the field `sources` of a package variant: the files of the objects that the set selected.
+    """Add the files of selected config objects to the field `sources` of a package variant.
 
-    Each of these objects has the name of the Repository to which the package is written.
+    A target of the set can select config objects. It requests a package for each selected object. The downstream
+    Repository of this package has the same name as the object.
     """
     targets = (generated.variant_set.spec.targets[index] for index in generated.target_indexes)
     kinds = {

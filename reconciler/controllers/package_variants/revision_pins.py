@@ -129,8 +129,8 @@ def _create_pin(
             return create_pin(), ()
         case UnresolvedUpstream(reason, message):
             if upstreams.resolve(namespace, upstream) == resolution:
-                # Create no second finding, because the object already has a finding about the same problem with the
-                # revision that it contains.
+                # Create no second finding. The object also contains a revision, and already has a finding about the
+                # same problem with this revision.
                 return create_pin(), ()
             return create_pin(), (downgrade_to_warning(BY_REASON[reason].finding(message, location)),)
         case ResolvedRevision() as tagged:

@@ -153,7 +153,7 @@ class SetExpansion:
 
     @cached_property
     def repositories(self) -> tuple[str, ...]:
-        """The name of each requested PackageVariant's Repository, in the order of `variants`."""
+        """For each requested PackageVariant, the name of its downstream Repository. The order is as in `variants`."""
         return tuple(variant.spec.downstream.repo for variant in self.variants)
 
     @cached_property
@@ -272,7 +272,7 @@ def _render(
 
 
 def _share_models(outcomes: Iterable[_RenderedTarget | SkippedTarget]) -> Iterator[_RenderedTarget | SkippedTarget]:
-    """Yield the outcomes unchanged. To save memory, their specs share equal models. A model needs about 1 kB."""
+    """Yield the outcomes. Let the specs of successive outcomes share equal models, to save about 1 kB per model."""
     previous: PackageVariantSpec | None = None
     for outcome in outcomes:
         if isinstance(outcome, _RenderedTarget):

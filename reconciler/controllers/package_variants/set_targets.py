@@ -255,9 +255,11 @@ class UnknownTargetKind:
 def expand_targets(
     spec: PackageVariantSetSpec, upstreams: Sequence[UpstreamSpec], objects: SelectableObjects, namespace: str
 ) -> tuple[TargetContext, ...] | UnknownTargetKind:
-    """Return one context for each PackageVariant that targets and upstreams request, in the order of the spec.
+    """Return one context for each PackageVariant that the set requests.
 
-    Objects that a selector selects are sorted by name. If a target selects an unknown kind, return `UnknownTargetKind`.
+    Each target requests one PackageVariant per selected object and upstream. The result has the order of the targets in
+    the spec. Objects that a selector selects are sorted by name. If a target selects an unknown kind, return
+    `UnknownTargetKind`.
     """
     contexts: list[TargetContext] = []
     for index, target in enumerate(spec.targets):

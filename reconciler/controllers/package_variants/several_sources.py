@@ -64,7 +64,7 @@ class ResolvedSources:
     """All sources of a package as one upstream package. If a finding is an error, the package is stalled.
 
     Attributes:
-        dependencies: The fingerprints of the config objects and files with values, by name.
+        dependencies: Maps the names of config objects and values files to their fingerprints.
         settling: The reference whose new revision must not be used yet. If there are several, the reference whose
             `settle` duration ends last. None if all revisions can be used.
     """

@@ -35,9 +35,9 @@ def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> dict[str
     return errors
 
 
-# The upstream fields that each type of Repository allows. They are the values of the inner mappings. If an upstream has
-# any other field, the error suggests an allowed field: the value of "chart" instead of the field `chart`, and the value
-# of "version" instead of all other fields.
+# Each inner mapping belongs to one type of Repository. Its values are the upstream fields that this type allows. If an
+# upstream has a field that is not allowed, the error suggests an allowed field: for the field `chart`, the value of the
+# key "chart", and for all other fields, the value of the key "version".
 _FIELDS_BY_TYPE = {
     "git": {"chart": "package", "version": "revision", "workspace": "workspaceName", "tag": "tag"},
     "helm": {"chart": "chart", "version": "version", "digest": "digest"},

@@ -1,7 +1,10 @@
-"""Resolution of an upstream: search for the commit and tree that a reference in the config refers to now.
+"""Resolution of an upstream: find the current commit and tree of a reference in the config.
 
-The module parses revision names and the workspaces in tag messages. The module also finds the revision that a moving
-tag refers to (`tagMode: rewrite`), and checks whether the `settle` duration of a moved reference has passed.
+The module also does these tasks:
+
+- It parses revision names, and reads workspaces in tag messages.
+- It finds the revision that a moving tag selects (`tagMode: rewrite`).
+- It checks whether the `settle` duration of a moved reference has passed.
 """
 
 from __future__ import annotations
@@ -622,7 +625,7 @@ def _has_same_tree(
 
 
 def check_settling(upstream: UpstreamSpec, revision: ResolvedRevision, now_seconds: int) -> SettlingReference | None:
-    """Return the reference and the end of its `settle` duration. Return None if the revision can be used now.
+    """Return when the `settle` duration of `revision` ends. Return None if the revision can be used now.
 
     The end of the duration is calculated from dates in Git. Therefore, the check needs no recorded state.
     """

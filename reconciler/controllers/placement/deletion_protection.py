@@ -28,10 +28,11 @@ from reconciler.lazy_dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class RetainedFiles:
-    """The files that must be kept in the packages of a namespace, by cluster and resource.
+    """The files that must be kept in the packages of one namespace. There is one package per cluster.
 
-    `unreadable_clusters` are the clusters on which the content of the package is unknown. On these clusters, the whole
-    package is kept.
+    Attributes:
+        files: For each cluster, the resources that must be kept, with their files.
+        unreadable_clusters: The clusters whose package cannot be read. On these clusters, the whole package is kept.
     """
 
     files: Mapping[str, Mapping[ObjectKey, File]] = field(default_factory=dict)
@@ -39,7 +40,7 @@ class RetainedFiles:
 
 
 class RetentionDecider:
-    """Decides which files are kept because it is uncertain whether they must be deleted."""
+    """Selects the files that are kept, because the config does not prove that they must be deleted."""
 
     def __init__(self, inventory: ClusterInventory, ambiguous: frozenset[ObjectKey], state: PlacementState) -> None:
         self._inventory = inventory

@@ -118,7 +118,7 @@ def _check_ineffective_fields(config_object: ConfigObject, spec: PropagationPoli
 
 
 def select_policy_clusters(propagations: PropagationPolicies, inventory: ClusterInventory) -> SelectedClusters:
-    """Return the clusters of each valid policy. These clusters match all fields of the policy."""
+    """Return the clusters that each valid policy selects. A cluster must match all fields of the policy."""
     return {key: _select_clusters(policy, inventory) for key, policy in propagations.valid.items()}
 
 

@@ -106,11 +106,12 @@ def get_package_namespace(key: ObjectKey) -> str:
 
 
 def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
-    """Return the key of the policy that the labels of a resource name, and findings about the labels.
+    """Return the key of the propagation policy that a resource uses, and findings about the labels of the resource.
 
-    A resource can name a PropagationPolicy and a ClusterPropagationPolicy in two labels. As in KubeAdmiral's scheduler
-    (GetMatchedPolicyKey), a namespaced resource with both labels uses the PropagationPolicy, and a cluster-scoped
-    resource uses the ClusterPropagationPolicy. Return None if no valid label names the policy.
+    One label of a resource can contain the name of a PropagationPolicy, and another label the name of a
+    ClusterPropagationPolicy. As in KubeAdmiral's scheduler (GetMatchedPolicyKey), a namespaced resource with both
+    labels uses the PropagationPolicy, and a cluster-scoped resource uses the ClusterPropagationPolicy. Return None if
+    no label is valid.
     """
     namespace = get_package_namespace(config_object.key)
     effective_label, ignored_label, kind = (

@@ -110,7 +110,7 @@ class UsableDefinition:
 
 @dataclass(frozen=True, eq=False)
 class OverrideLayer:
-    """A PluginOverride, which may have errors, and its options as a layer.
+    """A PluginOverride, and its options as a layer. The PluginOverride may have errors.
 
     An invalid override applies to no Plugin. Plugins that the override may select stay unchanged. If a selector of the
     override is invalid, `targets` selects all Plugins, so that all Plugins stay unchanged.
@@ -292,7 +292,7 @@ class _OptionLists:
         return create_field_findings(self.manifest, own_errors, self.duplicate_code, _CODES)
 
     def _add_duplicate(self, first: OptionAssignment, duplicate: OptionAssignment) -> Finding:
-        """Store and return the finding about a repeated option: an error, or a warning if both values are equal."""
+        """Store a finding about a repeated option, and return it: an error, or a warning if both values are equal."""
         message = (
             f"{duplicate.field} sets {quote_option_name(duplicate.name)} again;"
             " a list must contain each option only once"

@@ -223,7 +223,7 @@ class _PresetPass:
         return builder.build(request, definition)
 
     def keep_uncertain_packages(self) -> None:
-        """Keep the Plugins on each cluster whose config object may be invalid or defined twice."""
+        """Keep all Plugins on a cluster if the object that defines the cluster may be invalid or defined twice."""
         requested_locations = {outcome.request.location for outcome in self.outcomes}
         self.stalled += keep_uncertain_packages(self.targets.owners, requested_locations, self.targets.inventory)
 
@@ -294,7 +294,7 @@ class _PresetPass:
 
 
 def _find_cluster_change(request: PluginRequest, targets: PluginTargets) -> Finding | None:
-    """Return an error if a Plugin in the config does not name the cluster on which the Plugin is published."""
+    """Return an error if the field `spec.clusterName` of a published Plugin has changed to a different cluster."""
     if request.preset:
         return None
     published_clusters = [

@@ -1,4 +1,8 @@
-"""Deletion of Plugins that are no longer requested: retained Plugins, orphans, suspended Plugins, deletion guards."""
+"""Deletion of Plugins that are no longer requested.
+
+The module detects Plugins that stay on the cluster without an owner (orphans). It also builds deletion guards, for
+example for suspended Plugins.
+"""
 
 from __future__ import annotations
 

@@ -37,8 +37,9 @@ class HelmValues:
 def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
     """Assemble Helm values from options. `entries` are pairs of option name and value.
 
-    The order of `entries` is not important if one path is the parent of another: the value of `a.b` always replaces a
-    part of the value of `a`. If two names have the same path, the later entry replaces the earlier entry.
+    If the path of one option is the parent of another path, the order of these entries has no effect: the value of
+    `a.b` always replaces a part of the value of `a`. If two names have the same path, the later entry replaces the
+    earlier entry.
     """
     parsed = [(parse_option_name(name), check_option_name(name), name, value) for name, value in entries]
     conflicts = [PathConflict(name, "", message) for _, message, name, _ in parsed if message]

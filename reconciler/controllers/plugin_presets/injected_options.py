@@ -84,9 +84,7 @@ def suggest_setting(expression: str, error: str) -> str:
 
 
 def is_removed_option(name: str) -> bool:
-    """Return whether an option name is reserved, because earlier versions of the reconciler injected this option or its
-    parent.
-    """
+    """Return whether earlier versions of the reconciler injected this option or its parent option."""
     return parse_option_name(name)[:3] in _REMOVED
 
 

@@ -1,7 +1,7 @@
 """Option expressions: YAML texts with CEL placeholders, e.g. `web.${global.greenhouse.baseDomain}`.
 
-A placeholder cannot contain a closing brace. A text cannot contain the characters of a placeholder literally.
-Placeholders in the result of an expression are not evaluated.
+A placeholder cannot contain a closing brace. There is no escape sequence for a literal `${`. If the result of an
+expression contains a placeholder, this placeholder is not evaluated.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ from reconciler.memory import cached
 
 @dataclass(frozen=True)
 class _SharedList:
-    """Names of options whose paths have a common parent path in the Helm values.
+    """Names of options whose paths in the Helm values have the same parent path.
 
-    The options in `item_names` require a list at the parent path. The options in `map_names` require a map.
+    The options in `item_names` require a list at the parent path. The options in `map_names` require a map there.
     """
 
     item_names: tuple[str, ...]

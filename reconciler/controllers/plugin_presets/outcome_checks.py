@@ -50,7 +50,7 @@ _CODES_WITH_VALUES = {
 
 
 def check_plugin_conflicts(outcomes: Sequence[PluginOutcome]) -> list[PluginOutcome]:
-    """Return the outcomes. Replace a built Plugin with a failure if it conflicts with another Plugin on its cluster."""
+    """Find conflicts between Plugins on the same cluster. Return the outcomes, with a failure for each such Plugin."""
     built = [outcome for outcome in outcomes if isinstance(outcome, BuiltPlugin)]
     errors = {**_find_wait_cycles(built), **_find_shared_releases(built)}
     names = {(outcome.request.target.repository, outcome.request.key.name) for outcome in outcomes}
@@ -147,18 +147,20 @@ def _add_unmet_warnings(plugin: BuiltPlugin, names: set[tuple[str, str]]) -> Bui
 
 @dataclass
 class _SecretEntries:
-    """Entries of shared options that set a secret option to a literal value, by their location in the config.
+    """Entries of shared options that set a secret option to a literal value.
 
-    Each entry is stored with the key of the plugin definition that declares the option as a secret.
+    Attributes:
+        entries: Maps the config location of an entry to the plugin definition that declares the option as a secret, and
+            to the entry.
     """
 
     entries: dict[SourceLocation, tuple[ObjectKey, OptionAssignment]] = field(default_factory=dict)
 
     def add(self, shared: _SharedOptions, definition: ObjectKey, names: Collection[str]) -> None:
-        """Add the entries that set one of the options `names`, which `definition` declares as secrets.
+        """Add the entries with literal values for the options `names`, which `definition` declares as secrets.
 
-        If several definitions declare an option as a secret, the finding about the entry contains the definition with
-        the lowest key.
+        If several definitions declare the option of an entry as a secret, the finding about the entry contains only the
+        definition with the lowest key.
         """
         for assignment in shared.literals if shared.applies_to(definition) else ():
             location = assignment.location
@@ -188,9 +190,12 @@ def check_literal_secrets(
     """Return the outcomes. Replace a built Plugin with a failure if it uses a literal secret from shared options.
 
     Shared options apply to Plugins of several definitions. If one of these definitions declares an option as a secret,
-    the value is a secret for all these Plugins. If another layer replaces the value for a Plugin, this Plugin does not
-    fail, but the value is hidden in all output. `kept_owners` are presets and Plugins that cannot be processed. Because
-    their clusters are unknown, the function checks their definitions with the shared options of all clusters.
+    the value of the option is a secret for all these Plugins, and is hidden in all output. A Plugin does not fail if
+    another layer replaces the value for this Plugin.
+
+    Args:
+        kept_owners: Presets and Plugins that cannot be processed. Their clusters are unknown. Therefore, their
+            definitions are checked against the shared options of all clusters.
     """
     shared_options = [shared for shared in _iterate_shared_options(snapshot) if shared.literals]
     if not shared_options:
@@ -220,7 +225,7 @@ def _list_uses(
     snapshot: PresetSnapshot,
     matcher: OverrideMatcher,
 ) -> Iterable[tuple[_SharedOptions, ObjectKey]]:
-    """Return pairs of shared options and a definition key. The Plugins of this definition receive the options."""
+    """Return pairs: shared options, and the key of a definition whose Plugins receive these options."""
     # Use only one request for each definition and cluster, because the same shared options apply to all requests with
     # this definition and cluster.
     requests = {

@@ -229,8 +229,8 @@ def _remove_keys(entries: Any, keys: Collection[str]) -> Any:
 class OutputFiles:
     """The optional files of a Plugin's package, the objects in these files, and the findings.
 
-    `dependencies` contains the config objects that the optional files depend on. Each object is mapped to the digest of
-    the data that the files use.
+    Attributes:
+        dependencies: Maps each config object that the optional files depend on to a digest of the data in use.
     """
 
     files: Mapping[str, bytes] = field(default_factory=dict)

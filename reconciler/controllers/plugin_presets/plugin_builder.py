@@ -227,9 +227,9 @@ def _find_layer_errors(request: PluginRequest, layers: list[LayerOptions]) -> Fa
 
 
 def _get_adoption_policy(request: PluginRequest) -> AdoptionPolicy:
-    """Return whether the Plugin may adopt an existing package that has no owner.
+    """Return the policy that allows or forbids the Plugin to adopt an existing package without an owner.
 
-    A Plugin of a preset may adopt the package. A Plugin in the config needs an annotation for this.
+    A Plugin that a preset generates may always adopt the package. A Plugin in the config requires an annotation.
     """
     is_allowed = request.preset is not None or request.manifest.annotations.get(ADOPT_ANNOTATION) == "true"
     return "adoptExisting" if is_allowed and request.is_occupied and not request.is_owned else "adoptNone"

@@ -22,8 +22,8 @@ class PluginRequest:
         cluster: The Plugin's cluster. None for a Plugin without `clusterName`. Such a Plugin is written to the central
             cluster.
         requester: The preset that requests the Plugin, or the Plugin object in the config.
-        published: The Plugin that is published at the target.
-        is_occupied: Whether any Plugin is published at the target.
+        published: The readable published Plugin at the target. It is empty if there is none.
+        is_occupied: Whether there is such a Plugin, even if a different object owns it.
         is_owned: Whether this Plugin is the recorded owner of the package at the target.
     """
 

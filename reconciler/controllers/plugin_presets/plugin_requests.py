@@ -143,7 +143,10 @@ def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> P
 def is_requested_by_preset(
     plugin: StandalonePlugin, preset_requests: Mapping[ObjectKey, Sequence[PluginRequest]]
 ) -> bool:
-    """Return whether a Plugin in the config has the label of a preset that requests a Plugin with the same name."""
+    """Return whether the label of `plugin` refers to a preset that requests a Plugin with the same name.
+
+    `plugin` is a Plugin in the config.
+    """
     label = plugin.manifest.labels.get(PRESET_LABEL)
     return any(request.manifest.key.name == label for request in preset_requests.get(plugin.manifest.key, ()))
 
@@ -174,9 +177,10 @@ def _sort_by_precedence(requests: Sequence[PluginRequest], targets: PluginTarget
 
 
 def _get_precedence(request: PluginRequest, targets: PluginTargets) -> tuple[bool, bool, str]:
-    """Return the sort key of a preset's request. The request with the lowest key gets the Plugin's name.
+    """Return the sort key of a preset's request for a Plugin.
 
-    The recorded owner of the Plugin is first, then the preset in the Plugin's label. Other presets are sorted by name.
+    If several presets request a Plugin with the same name, the request with the lowest key gets the name. The order is:
+    the recorded owner of the Plugin, then the preset in the label of the Plugin, then all other presets by name.
     """
     owner = targets.owners.get(request.location)
     name = request.manifest.key.name

@@ -68,9 +68,10 @@ class PluginProvenance:
 
     @property
     def _secret_object_keys(self) -> frozenset[ObjectKey]:
-        """The identities of the objects with a secret option. A hash of such an object would reveal the secret.
+        """The identities of the objects that contain the literal value of a secret option.
 
-        Definitions are not included, because their default values are never secret.
+        The hashes of these objects are masked, because the value could be guessed from a hash. Definitions are not
+        included, because their default values are never secret.
         """
         return frozenset(
             option.winner.object_key

@@ -38,9 +38,10 @@ from reconciler.lazy_dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class OrganizationClusters:
-    """The clusters of each organization by name.
+    """The clusters of each organization.
 
-    A cluster belongs to an organization if the Cluster object is in the namespace of the organization.
+    A cluster belongs to an organization if the Cluster object is in the namespace of the organization. The outer keys
+    of `by_organization` are these namespaces, and the inner keys are cluster names.
 
     `uncertain_names` are names of clusters that may exist: an object with this name is invalid or defined twice. The
     packages of these clusters stay unchanged.

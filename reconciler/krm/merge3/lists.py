@@ -105,7 +105,7 @@ def format_scalar(value: Any) -> str:
 
 
 def is_equal_as_text(left: Any, right: Any) -> bool:
-    """Return whether two values are equal for kpt. It compares scalars as text: 1 and "1" are equal."""
+    """Return whether kpt considers two values equal. kpt compares scalars as text: 1 and "1" are equal."""
     if isinstance(left, _SCALAR_TYPES) and isinstance(right, _SCALAR_TYPES):
         return format_scalar(left) == format_scalar(right)
     return is_equal_data(left, right)
@@ -293,9 +293,9 @@ def _matches(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bool:
 
 
 def _set_element(elements: list[Any], pairs: Sequence[tuple[str, str]], element: Any) -> list[Any]:
-    """Replace each element that has the key fields and values in `pairs`. If no element has them, append `element`.
+    """Replace the elements with the key values in `pairs` by `element`. If there are none, append `element`.
 
-    If `element` is ABSENT, remove the elements that have these key values. Empty elements are always removed.
+    If `element` is ABSENT, remove the elements with these key values instead. Empty elements are always removed.
     """
     result: list[Any] = []
     has_match = False

@@ -306,7 +306,12 @@ _CONFIG_MAP = ("v1", "ConfigMap")
 
 @dataclass(frozen=True)
 class MergeSchemas:
-    """Merge schemas of all kinds, by (apiVersion, kind), and the user's list keys, which override the merge schemas."""
+    """Merge schemas of all kinds, and the list keys that the user configured.
+
+    Attributes:
+        schemas: Maps (apiVersion, kind) to a merge schema.
+        table: The user's list keys. They override the merge schemas.
+    """
 
     schemas: Mapping[tuple[str, str], MergeSchema] = field(default_factory=dict)
     table: tuple[ListKeys, ...] = ()

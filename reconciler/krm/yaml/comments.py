@@ -86,10 +86,14 @@ def find_comments(layout: TextLayout, root: YamlNode) -> Mapping[DataPath, TextS
 def _find_comments_between(
     layout: TextLayout, before: _Leaf | None, after: _Leaf | None
 ) -> Iterator[tuple[DataPath, TextSpan]]:
-    """Yield the line comments between a leaf (see `_Leaf`) and the next leaf, with the path of their value.
+    """Yield the line comments between two adjacent leaves (see `_Leaf`).
 
-    A comment in the header of a block scalar `before` is included. `before` or `after` is None at the start or at the
-    end of the text.
+    Each comment is a pair: the path of the value that the comment belongs to, and the text span of the comment. If
+    `before` is a block scalar, a comment after its `|` or `>` is included.
+
+    Args:
+        before: The leaf before the comments. None at the start of the text.
+        after: The leaf after the comments. None at the end of the text.
     """
     text = layout.text
     if before:
@@ -132,9 +136,14 @@ def _find_owner(
 
 
 def _find_collection_below(layout: TextLayout, leaf: _Leaf | None, offset: int) -> DataPath | None:
-    """Return the path of the block collection below a line comment at `offset`, e.g. of `b: 1` below `a: # comment`.
+    """Return the path of the block collection that starts on the lines below a line comment.
 
-    `leaf` is the first leaf after the comment. Return None if the value below the comment is not a block collection.
+    For example, the path of the mapping `b: 1` if this mapping is below `a: # comment`. Return None if the value below
+    the comment is not a block collection.
+
+    Args:
+        leaf: The first key, scalar, alias or empty collection after the comment.
+        offset: The offset of the comment.
     """
     line = layout.line_start(offset)
     for path, node in leaf.chain if leaf else ():
@@ -172,7 +181,7 @@ def _find_child_index(node: YamlNode, segment: Any) -> int:
 
 
 def index_values(node: MappingNode) -> dict[str, int]:
-    """Return the index of each key's value in the children of a mapping node."""
+    """Return a mapping from each key name of a mapping node to the index of the key's value in `node.children`."""
     indexes: dict[str, int] = {}
     for number, key in enumerate(node.children[::2]):
         name = get_key_name(key)

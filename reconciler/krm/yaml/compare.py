@@ -123,9 +123,9 @@ def _pair_unique_keys(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[i
     indexes = {key: i for i, key in enumerate(left)}
     left_counts, right_counts = Counter(left), Counter(right)
     pairs = [(indexes[key], j) for j, key in enumerate(right) if left_counts[key] == right_counts[key] == 1]
-    # Find the longest sequence of pairs with increasing indexes. `ends[n]` is the last pair of the best sequence with
-    # n + 1 pairs, as an index in `pairs`. The best sequence ends with the smallest left index, because the most pairs
-    # can follow it.
+    # Find the longest sequence of pairs with increasing left indexes. The right indexes increase in `pairs` already.
+    # `ends[n]` is the index in `pairs` of the last pair of a sequence with n + 1 pairs. If there are several such
+    # sequences, use the sequence that ends with the smallest left index, because the most pairs can follow it.
     ends: list[int] = []
     predecessors: list[int] = []
     for number, (i, _) in enumerate(pairs):

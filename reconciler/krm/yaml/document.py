@@ -121,7 +121,7 @@ class Document:
         return self.line + self._layout.line(node.start) if is_literal else 0
 
     def comments(self) -> Mapping[DataPath, str]:
-        """Return the line comments, with the leading "#", by the path of their value.
+        """Return a mapping from the path of a value to its line comment, with the leading "#".
 
         A line comment follows a scalar or flow collection on the same line. A line comment after a key or dash belongs
         to the block collection below the key or dash. Comments on separate lines are not line comments.
@@ -149,11 +149,13 @@ class Document:
         }
 
     def reuse_formatting(self, sources: Mapping[DataPath, FormattingSource]) -> ReusedFormatting:
-        """Return the formatting of values in this document, as an argument for `with_data` of another document.
+        """Return the formatting of values in this document for use in another document.
+
+        Pass the result to `with_data` of the other document.
 
         Args:
-            sources: The values in this document whose formatting is copied. The keys are the paths of the new values in
-                the other document.
+            sources: Maps the path of a new value in the other document to the value in this document whose formatting
+                is copied.
         """
         return ReusedFormatting(self._layout, self.root, self.comments() if sources else {}, sources)
 
@@ -295,8 +297,8 @@ class Document:
     def as_only_document(self) -> Document:
         """Return a copy of the document for a file without other documents.
 
-        Remove the line `---` before the document. Keep directives that define tags. End the text with exactly one line
-        end, unless it ends with a block scalar: keep the blank lines of a block scalar, and add no line end to it.
+        Remove the line `---` before the document, but keep directives that define tags. End the text with exactly one
+        line end, unless this would change the data: line ends can be part of a block scalar.
         """
         document = self.with_equal_text(_remove_document_start(self.text)) or self
         return (document.with_equal_text(_end_with_one_newline(document.text)) or document).at_line(1)

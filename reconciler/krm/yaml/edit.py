@@ -1,7 +1,7 @@
-"""Conversion of a change of data to edits of the text of a YAML document.
+"""Edits the text of a YAML document so that it contains changed data.
 
-All other characters stay unchanged. If a change has no safe text edit, the editor raises `UnsupportedEditError`. The
-caller must parse the new text and compare it with the new data.
+The edits keep all text that does not belong to a changed value. If a change has no safe text edit, the editor raises
+`UnsupportedEditError`. The caller must parse the edited text, and compare the result with the changed data.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Editor:
         self.splices = TextSplices(layout.text)
         self.block_lines = BlockLineEditor(layout, self.splices)
         self.flow_items = FlowItemEditor(layout, self.splices)
-        # For each kept node with an anchor, the new data of the node, by `id(node)`. An alias of the anchor is kept
+        # Maps `id(node)` of each kept node with an anchor to the new data of this node. An alias of the anchor is kept
         # only if the new data at the position of the alias is equal to the new data of the node.
         self.new_data: dict[int, Any] = {}
 
@@ -368,9 +368,9 @@ class _Editor:
             self._add_block_lines(spans, is_kept, index, list(chain(*texts)), column)
 
     def _index_removed_items(self, node: SequenceNode, is_kept: list[bool]) -> dict[str, int]:
-        """Return the old indexes of the removed items, by the fingerprint of the item.
+        """Return a mapping from the fingerprint of each removed item to its old index.
 
-        An added item with the same fingerprint is a moved item, and keeps its lines.
+        An added item with the same fingerprint as a removed item is a moved item, and keeps its lines.
         """
         return {compute_fingerprint(node.data[index]): index for index, keep in enumerate(is_kept) if not keep}
 

@@ -234,7 +234,7 @@ def format_entry_lines(key: Any, value: Any, style: IndentStyle) -> list[str]:
 
 
 def format_item_lines(value: Any, style: IndentStyle) -> list[str]:
-    """Return the lines of one item of a block sequence, without indentation of the whole item."""
+    """Return the lines of one item of a block sequence. The dash is not indented."""
     lines: list[str] = []
     _add_items(lines, "", [value], style)
     return lines

@@ -39,7 +39,10 @@ class YamlEventReader:
             self._next()
 
     def read_mapping(self) -> Iterator[str]:
-        """Yield each key of a mapping. Yield "" for a key that is not a scalar. Skip a value that is not a mapping."""
+        """Yield each key of a mapping. Yield "" for a key that is not a scalar.
+
+        If the next value is not a mapping, skip the value and yield nothing.
+        """
         if not isinstance(self._peek(), yaml.MappingStartEvent):
             self.skip()
             return

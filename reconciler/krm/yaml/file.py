@@ -78,12 +78,12 @@ class YamlFile:
     def with_documents(self, order: Sequence[tuple[int | None, Document]]) -> YamlFile:
         """Return a copy of the file that contains these documents in this order.
 
-        Args:
-            order: Pairs of an index and a document. The index is that of the old document that the new document
-                replaces, or None for an additional document.
+        If a new document replaces an old document, the `---` line before the old document is kept. The text above the
+        first document, below the last document, and between removed documents is kept.
 
-        A replacement keeps the `---` line before the old document. The text above the first document, below the last
-        document, and between removed documents is kept.
+        Args:
+            order: For each new document, the index of the old document that it replaces, and the new document. The
+                index is None for an additional document.
         """
         newline, kept_indexes = self._detect_newline(), {index for index, _ in order}
         separators, orphaned = [""], ""

@@ -72,10 +72,10 @@ class TextLayout:
         return len(text) - len(stripped) if stripped.startswith("#") else -1
 
     def find_first_comment_above(self, number: int, column: int) -> int:
-        """Return the number of the first comment line directly above line `number`.
+        """Return the number of the first line in the block of comment lines directly above line `number`.
 
-        Only comments that begin at `column` count. Return `number` if there are no such lines. Comments at the top of
-        the text, such as a license, are not included, because they belong to the document.
+        The comments of the block must begin at `column`. Return `number` if there is no such block, or if the block is
+        at the top of the text, because such a comment belongs to the document, for example a license.
         """
         first = number
         while first > 0 and self.comment_column(first - 1) == column:

@@ -106,7 +106,7 @@ class NameMask:
         return _unmask_document(self, document) if _MARK in document.text else document
 
     def unmask_node(self, node: YamlNode, paths: _Paths) -> YamlNode:
-        """Return the node with the names instead of the placeholders in the children at `paths`."""
+        """Replace each placeholder in a node by its name. Only the children at `paths` contain placeholders."""
         if isinstance(node, ScalarNode):
             return self._unmask_scalar(node)
         assert not isinstance(node, AliasNode), "a masked text contains no aliases"

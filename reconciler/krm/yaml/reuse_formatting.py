@@ -155,10 +155,10 @@ class ReusedFormatting:
         return "", strip_leading_blank_lines(chain(*texts))
 
     def _copy_scalar(self, path: DataPath, style: str) -> str:
-        """Return the text of the scalar whose formatting the value at `path` copies.
+        """Return the text of the scalar in the source document whose formatting the new value at `path` copies.
 
-        Return "" if there is no such scalar, or if it has several lines, an anchor, a tag, or a style that is not
-        `style`.
+        Return "" if there is no such scalar, if the scalar has several lines, an anchor or a tag, or if its style is
+        not `style`.
         """
         source = self.sources.get(path)
         try:
@@ -212,7 +212,7 @@ class ReusedFormatting:
 
 
 class _CopiedFormatting(NamedTuple):
-    """The comments, the key text and the scalar style, which are copied if the lines of a source cannot be copied."""
+    """The formatting that a rewritten value takes from its source, if the lines of the source cannot be copied."""
 
     leading_comments: Sequence[str] = ()
     key: str = ""

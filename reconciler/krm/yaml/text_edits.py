@@ -115,8 +115,9 @@ class BlockLineEditor:
 
 
 # Match the text after an item that is alone on its line: an optional comma, and then a comment or the end of the line.
-# After such a line is removed, a comma can remain before the closing bracket, which YAML allows and JSON does not. JSON
-# has no such case, because lines are removed only if there are comments between the items, and JSON has no comments.
+# After the line of the last item is removed, a comma can remain before the closing bracket. YAML allows this comma.
+# JSON does not allow it. However, lines are removed only if there are comments between the items, and JSON has no
+# comments.
 _REST_OF_ITEM_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n])")
 _COMMA_AND_COMMENT = re.compile(r"[ \t]*(,?)[ \t]*#")
 

@@ -56,7 +56,10 @@ class SlackBotChannel:
     texts: TextWriter
 
     def send(self, message: Message) -> Mapping[str, str]:
-        """Post a message. If the thread has a first message, update it, and post the message to the thread."""
+        """Post a message. Return the channel and the timestamp of the first message of the thread.
+
+        If the thread already exists, post the message to the thread, and replace the text of its first message.
+        """
         content = build_slack_message(message, self.texts)
         first = {name: message.posted[name] for name in ("channel", "ts") if name in message.posted}
         if len(first) < 2:

@@ -109,9 +109,10 @@ class ConfigChangeAttribution:
             self._by_lookup.setdefault(_build_lookup_key(key.kind, key.namespace, key.name), []).append(change)
 
     def find_causes(self, effect: PackageImpact, changes: PackageChanges | None) -> tuple[ConfigChange, ...]:
-        """Return the config changes that changed a dependency of the render.
+        """Return the config changes that caused the new result of a package.
 
-        If no such dependency changed, return the config changes of all objects that the package depends on.
+        These are the changes of the dependencies in `effect.causes`. If there are no such changes, return the changes
+        of the owner, the cluster, the upstream, the resources and the inputs of the package.
         """
         if not self._by_key:
             return ()

@@ -153,8 +153,8 @@ def mask_file_documents(
     """Yield the KRM objects of a file with masked secrets. A file that cannot be parsed has no objects.
 
     Args:
-        previous: The former data of each object by its identity. Secret values that differ from it are marked as
-            changed.
+        previous: Maps the identity of each object to its former data. Secret values that differ from the former data
+            are marked as changed.
         options: The secret options of the Plugins in the file.
     """
     for document in _parse(path, content) or ():

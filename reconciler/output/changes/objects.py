@@ -164,7 +164,7 @@ class ObjectChange:
 
     @cached_property
     def rank(self) -> tuple[int, int, ObjectKey]:
-        """The sort key. Removals come first. In each change type, workloads come first and local config last."""
+        """The sort key: by change type, removals first. In each type, workloads are first, and local config last."""
         importance = 2 if self.is_local_config else 0 if self.key.kind in _WORKLOADS else 1
         return CHANGE_TYPE_ORDER.index(self.change_type), importance, self.key
 
@@ -237,8 +237,9 @@ def _is_secret_change(change: FieldChange, before: FileObject, after: FileObject
         return True
     is_secret_field = (after.group, after.kind) == ("", "Secret") and is_secret_path(change.path)
     is_sealed_field = (after.group, after.kind) == ("bitnami.com", "SealedSecret") and is_sealed_path(change.path)
-    # A List can contain Secrets. A field path does not show whether a list item is a Secret. Therefore, treat a field
-    # as secret if its path ends like the path of a secret value, e.g. `data.password`.
+    # An object of kind List can contain Secrets, but a field path in a List does not show the kind of the item.
+    # Therefore, if the List contains a Secret, treat each field whose path ends like the path of a secret value, e.g.
+    # `items[0].data.password`, as a secret.
     nested_paths = (change.path[start:] for start in range(1, len(change.path))) if after.has_secret else ()
     is_nested_field = any(is_secret_path(path) or is_sealed_path(path) for path in nested_paths)
     return is_secret_field or is_sealed_field or is_nested_field or contains_secret([change.before, change.after])

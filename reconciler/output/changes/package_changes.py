@@ -162,9 +162,9 @@ def read_upstream_lock(files: FileTree) -> Mapping[str, str]:
 
 
 def read_source_locks(files: FileTree) -> Mapping[str, Mapping[str, str]]:
-    """Return the lock of each source by the name of the source. Return {} for a package with one upstream.
+    """Return the upstream locks of a package with several sources. Return {} for a package with one upstream.
 
-    Each lock has the fields that `read_upstream_lock` returns.
+    The result maps the name of a source to its lock. Each lock has the same fields as a result of `read_upstream_lock`.
     """
     generic = read_mapping(read_mapping(_parse_kptfile("Kptfile", files), "upstreamLock"), "generic")
     if generic.get("storeID") != SEVERAL_SOURCES:
@@ -273,7 +273,7 @@ class PackageChanges:
     def format_summary_lines(self, limit: int = 10) -> tuple[str, ...]:
         """Return at most `limit` lines for changed objects, the most important first. The limit must be positive.
 
-        One line counts the objects in which only the labels with the version of the chart or application change.
+        Objects in which only the version labels of the chart or application change share one line, with their number.
         """
         return limit_lines([line for change_type in CHANGE_TYPE_ORDER for line in self._format(change_type)], limit)
 

@@ -215,7 +215,7 @@ class ResourceExplanation:
                 yield self._build_value(path, changes)
 
     def _list_missing_entries(self, paths: Sequence[DataPath]) -> Iterator[ProvenanceEntry]:
-        """Yield the entries of values that the resource does not contain and that no traced step removed."""
+        """Yield the entries of values that are missing in the resource, although no traced step removed them."""
         existing = {path[:end] for path in paths for end in range(len(path) + 1)}
         for path, entry in (*self._controller_entries.items(), *self._template_entries.items()):
             if path and path not in existing:
@@ -266,7 +266,7 @@ def _get_nested(value: Any, path: DataPath) -> Any:
 
 
 def _extract_option_value(step: ValueStep) -> ValueStep:
-    """Return the step of an option, with the value of the option instead of the entry in the option list."""
+    """Replace the option entries in a step, e.g. `{name: replicas, value: 3}`, by the values that they contain."""
     return replace(step, before=_get_option_value(step.before), after=_get_option_value(step.after))
 
 

@@ -96,7 +96,7 @@ def _format_next_step(package: ReRenderedPackage) -> str:
 
 
 def add_field_dependencies(explanation: PackageExplanation, limit: int) -> PackageExplanation:
-    """Add to each field from a chart the values of the chart on which it depends.
+    """To each field that a chart creates, add the chart values on which the field depends.
 
     Args:
         limit: The maximum number of renders for each field.

@@ -185,9 +185,9 @@ def _has_own_table(value: ExplainedValue, result: ExplanationResult) -> bool:
 
 
 def _get_group_key(value: ExplainedValue) -> tuple[str, ...] | None:
-    """Return the key of a group of values that one step set. Return None for a value that belongs to no group.
+    """Return the key of the group that a value belongs to. Return None for a value that belongs to no group.
 
-    For example, a value that several steps set belongs to no group.
+    The values of a group were set by the same step. A value that several steps set belongs to no group.
     """
     last = value.steps[-1]
     if len(value.steps) > 1 or last.layer not in _GROUPED_LAYERS or last.ablation:
@@ -196,7 +196,7 @@ def _get_group_key(value: ExplainedValue) -> tuple[str, ...] | None:
 
 
 def _list_grouped_values(result: ExplanationResult) -> Iterator[Iterable[str]]:
-    """Yield one group of lines per step for values that one function, one person or the reconciler set."""
+    """Group the values that only one step set, e.g. a function or a local change. Yield the lines of each group."""
     groups: dict[tuple[str, ...], list[ExplainedValue]] = {}
     for value in result.items:
         key = _get_group_key(value)
@@ -211,7 +211,10 @@ def _list_grouped_values(result: ExplanationResult) -> Iterator[Iterable[str]]:
 
 
 def _is_omitted(value: ExplainedValue, result: ExplanationResult) -> bool:
-    """Return whether a value is in a Kptfile or package context that the user did not request."""
+    """Return whether the output omits a value.
+
+    If the user requested no resource, the output omits the values in Kptfiles and package contexts.
+    """
     return not result.summary.requested_resource and value.file.endswith((KPTFILE, PACKAGE_CONTEXT_FILE))
 
 

@@ -259,8 +259,8 @@ class StepBuilder:
     def build_inherited_step(self, step: ValueStep, path: DataPath) -> ValueStep:
         """Return the step in which a child resource inherits a value from the template of its parent.
 
-        The step has the location of the value in the manifest of the parent. It also contains the changes of the value
-        in the parent after the manifest was read. If the parent is in another package, these changes are unknown.
+        The step contains the location of the value in the manifest of the parent. If the render then changed the value
+        in the parent, the step also contains these changes. They are unknown if the parent is in another package.
         """
         trace, name = self.resource_traces.get(step.set_by), step.field.rpartition(".")[2]
         parent_path = parse_field_path(trace.last_data, step.field) if trace else None

@@ -29,10 +29,11 @@ _CACHE_SIZE = 512
 
 @dataclass(frozen=True)
 class FoundValue:
-    """A value in a package, with its file and resource. File and resource are "" if no resource matches the query.
+    """The result of a query for a value in a package.
 
     Attributes:
-        value: The value. ABSENT if the resource has no such value.
+        value: The value. ABSENT if no resource matches the query, or if the resource has no such value.
+        file, resource: The file and the resource that contain the value. "" if no resource matches the query.
         is_hidden: Whether the value can be a secret.
     """
 
@@ -79,10 +80,10 @@ class ValueQuery:
     location: str
 
     def find_in_package(self, files: FileTree, file: str = "") -> FoundValue:
-        """Return the value in a package.
+        """Return the value in a package that matches the query.
 
         Args:
-            file: The file to search first.
+            file: The file to search first. If it contains the value, the other files are not searched.
 
         Raises:
             ValueNotFoundError: Several resources match the query.
@@ -162,7 +163,7 @@ def _find_in_file(query: ValueQuery, path: str, file: File) -> FoundValue | None
 
 
 def format_value_not_found(target: str, query: ValueQuery, files: FileTree) -> str:
-    """Return the message that no commit contains a value. The message lists the existing resources or values."""
+    """Return the message for a value that no commit contains. The message lists the existing resources or values."""
     resources = [resource for resource in Package(files).resources if resource.name]
     matching = [resource for resource in resources if query.matches(resource)]
     if query.resource and not matching:

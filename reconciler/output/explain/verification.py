@@ -86,7 +86,10 @@ class PackageVerification(OutputModel):
     )
     @property
     def verdict(self) -> VerificationVerdict:
-        """The verdict of the package, in this order of precedence: `differs`, `edited`, the re-render verdict."""
+        """The verdict of the package: the verdict of its re-render, or `edited` if the package has local changes.
+
+        However, if the verdict of the re-render is `differs`, the verdict of the package is `differs` too.
+        """
         if self.is_edited and self.rerender.verdict != "differs":
             return "edited"
         return self.rerender.verdict
@@ -183,9 +186,10 @@ def _get_sort_key(result: PackageVerification) -> tuple[int, str, str]:
 
 
 def _format_verdicts_before_edits(results: Iterable[PackageVerification]) -> str:
-    """Return how many edited packages have the re-render verdict `differs`, and how many have `unknowable`.
+    """Return a text with the number of edited packages for the re-render verdicts `differs` and `unknowable`.
 
-    The text shows these verdicts, because the exit status depends on them. Return "" if there are none.
+    The output needs this text, because the exit status depends on these verdicts. Return "" if no edited package has
+    one of them.
     """
     counts = Counter(result.rerender.verdict for result in results if result.verdict == "edited")
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("differs", "unknowable") if counts[verdict])

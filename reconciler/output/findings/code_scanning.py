@@ -53,7 +53,8 @@ class LocatedFinding:
         line: The line number from 1. The number is 0 if the line is unknown.
         column: The column number from 1. The number is 0 if the column is unknown.
         fingerprint: A digest that does not change if line numbers or messages change.
-        is_exact: Whether the finding is located in `path`. If False, `path` is the file of the owner of the package.
+        is_exact: Whether `path` is the file with the error. If False, `path` is only a related file, e.g. the config
+            file that requests the package with the error.
     """
 
     finding: Finding
@@ -92,9 +93,10 @@ class FindingLocator:
             self._by_name.setdefault(str(manifest.key), manifest)
 
     def find_location(self, location: SourceLocation) -> ConfigPosition | None:
-        """Return the position of a finding in its object or file. For other findings, return the position of the owner.
+        """Return the position of a finding in the config.
 
-        Return None if the owner is unknown too.
+        If the object or file of the finding is not in the config, return the position of the object that requests the
+        package. Return None if this object is unknown too.
         """
         if manifests := self._by_file.get((location.file, location.object)):
             return _find_in_object(manifests, location)
@@ -296,9 +298,10 @@ def _build_result(located: LocatedFinding, rule: int) -> dict[str, Any]:
 
 
 def _format_message(located: LocatedFinding) -> str:
-    """Return the message of a finding. For a finding in a package, add the location in the package before the message.
+    """Return the message of a finding.
 
-    The SARIF location of a finding in a package is the location of the owner.
+    For a finding in a package, the message starts with the location in the package, because the SARIF location is the
+    location of the package owner.
     """
     location, message = located.finding.location, located.finding.message
     if not location.package:

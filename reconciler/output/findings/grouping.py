@@ -86,7 +86,7 @@ def _follow_causes(finding: Finding, causes: Mapping[Finding, Finding]) -> Findi
 class FindingGroup:
     """Findings with equal code and severity whose messages differ only in the names of objects and packages.
 
-    More than five such findings form one group. If there are fewer, each of them is a separate group.
+    Six or more such findings form one group. Otherwise, each finding forms a group of its own.
     """
 
     findings: tuple[Finding, ...]

@@ -145,7 +145,7 @@ def _build_resource_diff(diff: ResourceDiff) -> ResourceDiffEntry:
 
 
 def format_hunks(blocks: Iterable[DiffBlock]) -> str:
-    """Return the blocks as the hunks of a unified diff. A block with hidden lines ends a hunk, and is omitted."""
+    """Return the blocks as the hunks of a unified diff. Omit blocks with hidden lines: they separate the hunks."""
     groups = groupby(blocks, key=lambda block: bool(block.hidden_count))
     return "".join(f"{line}\n" for is_hidden, hunk in groups if not is_hidden for line in _list_hunk_lines([*hunk]))
 

@@ -27,12 +27,12 @@ def build_limited_diffs(
 ) -> tuple[tuple[ResourceDiff, ...], int]:
     """Return the diffs between two versions of a package, and the number of bytes in the changed files.
 
-    If the changed files exceed the limit, files of less important resources have a note instead of lines. These files
-    are not parsed.
+    If the changed files exceed the limit, the diffs of less important files contain a note instead of lines. These
+    files are not parsed.
 
     Args:
         changes: The differences between the two versions.
-        requested: Resources as `Kind namespace/name`, and paths of files. They are the most important, in this order.
+        requested: The most important resources (as `Kind namespace/name`) and files (as paths), in this order.
     """
     old, new = select_differing_files(before, after)
     sizes = {path: max(len(tree[path].data) if path in tree else 0 for tree in (old, new)) for path in {*old, *new}}
@@ -53,7 +53,10 @@ def build_limited_diffs(
 
 
 def _list_files(changes: PackageChanges, requested: Sequence[str]) -> Iterator[frozenset[str]]:
-    """Yield the files of each resource and each other file, the most important first."""
+    """Yield the files of each changed resource, and each other changed file, the most important first.
+
+    The resources and files in `requested` come before all others, and are yielded again later.
+    """
     groups = [(change.name, change.files) for change in changes.objects]
     groups += [(to_one_line(file.path), frozenset({file.path})) for file in changes.files]
     groups += [(to_one_line(kptfile.path), frozenset({kptfile.path})) for kptfile in changes.kptfiles]

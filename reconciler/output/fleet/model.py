@@ -40,8 +40,8 @@ class DraftMember:
         since: The date of the first commit of the draft, in seconds since 1970. None if it is unknown.
         editors: The authors of commits on the draft branch, without the reconciler.
         rejection: The rejection as a phrase. "" if the draft is not rejected.
-        approved_by: The people who have approved the draft, while more people must approve it.
-        refusals: The reasons that block the draft, with the names of its target.
+        approved_by: The people who have approved the draft, as long as more approvals are necessary.
+        refusals: The reasons that block the draft. They can contain the name of the target.
         behind_count: The number of commits on the target branch since the draft branch started.
     """
 
@@ -144,7 +144,7 @@ class ReviewChange:
 
     @cached_property
     def groups(self) -> VariantGroups:
-        """The variants in groups. More than 10 variants with equal changed fields form one table of their values."""
+        """The variants in groups. If more than 10 variants change the same fields, one table shows their values."""
         return group_variants(self.variants)
 
     @cached_property
@@ -376,7 +376,7 @@ class FleetIndex:
 
     @cached_property
     def tenants_by_owner(self) -> Mapping[str, frozenset[str]]:
-        """The tenants of the packages of each object that requests packages. Packages without a tenant have ""."""
+        """Maps each owner of packages to the tenants of its packages. The tenant "" means packages without a tenant."""
         found: dict[str, set[str]] = {}
         for target in self.targets:
             for row in target.packages:

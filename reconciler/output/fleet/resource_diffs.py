@@ -279,7 +279,7 @@ def _build_changed_block(old: Sequence[str], new: Sequence[str], old_start: int,
 
 
 def _mark_difference(old: str, new: str) -> tuple[tuple[TextPart, ...], tuple[TextPart, ...]]:
-    """Split two lines into parts. The words that differ are marked, and each part between equal words on its own."""
+    """Split two lines into marked and unmarked parts. The marked parts contain the words that differ."""
     if max(len(old), len(new)) > _MAX_MARKED_CHARACTERS:
         return ((old, False),), ((new, False),)
     words = _WORD.findall(old), _WORD.findall(new)

@@ -85,7 +85,7 @@ class ChangeListSummary(OutputModel):
 
 
 class ChangeListResult(CommandResult):
-    """The changes of open drafts. The findings name the targets that cannot be read."""
+    """The changes of open drafts. Targets that cannot be read have a finding."""
 
     kind: Literal["ChangeList"] = "ChangeList"
     items: tuple[ChangeEntry, ...]

@@ -51,9 +51,9 @@ def list_rollouts(gates: Mapping[RuleId, RolloutGate]) -> Iterator[Rollout]:
 
 
 def select_rollouts(rollouts: Iterable[Rollout], targets: Iterable[str]) -> Iterator[Rollout]:
-    """Yield the rollouts with an open wave on at least one of the targets, without data about other targets.
+    """Yield the rollouts with an open wave on at least one of `targets`. Omit the names of all other targets.
 
-    The reason is removed too, because it can contain names of other targets.
+    The field `reason` is always empty, because a reason can contain names of other targets.
     """
     names = set(targets)
     for rollout in rollouts:

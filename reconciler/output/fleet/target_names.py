@@ -1,4 +1,4 @@
-"""The names of a target in texts. Texts of several targets are compared without these names."""
+"""Finds and masks the names of a target in texts, so that texts of several targets can be compared."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class TargetNames:
     def mask_names(self, text: str) -> str:
         """Replace the names of the cluster, the owner and the package in a text by marks."""
         if any(mark in text for mark in _MARKS):
-            # A text that already contains a mark cannot be masked. The prefix makes the text different for each
-            # cluster. The text also differs from every masked text, because `_replace_name` never puts a mark directly
-            # before a letter or a digit.
+            # A text that already contains a mark cannot be masked. Add a prefix with the cluster name, so that the
+            # texts of different clusters differ. The result also differs from every masked text, because
+            # `_replace_name` never puts a mark directly before a letter or a digit.
             return f"{_CLUSTER_MARK}{self.cluster}{_CLUSTER_MARK}{text}"
         for name, mark in self._marks:
             text = _replace_name(text, name, mark)

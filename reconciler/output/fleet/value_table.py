@@ -77,10 +77,10 @@ class VariantGroups:
 
 
 def group_variants(variants: Sequence[ChangeVariant]) -> VariantGroups:
-    """Return the variants in groups. More than 10 variants with equal changed fields and equal risk form one table.
+    """Combine variants with equal changed fields and equal risk in tables. Return the tables and the other variants.
 
-    Variants with conflicts or with other reasons that block them are never in a table, because a reviewer must read
-    them one by one.
+    A table contains at least `MIN_VARIANTS` variants. Variants with conflicts or with other blocking reasons are never
+    in a table, because a reviewer must read each of them.
     """
     if len(variants) < MIN_VARIANTS:
         return VariantGroups(others=tuple(variants))

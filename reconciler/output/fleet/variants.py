@@ -33,7 +33,7 @@ class DraftEffect:
 
     Attributes:
         change_key: The full key of the change.
-        names: The names that differ between equal drafts.
+        names: The names that differ between targets. Drafts are equal if only these names differ.
         conflicts: The conflicts of the draft. Secrets are masked.
         blocking_reasons: Phrases for the conflicts and unmet gates of the draft.
     """
@@ -115,14 +115,14 @@ class DraftEffect:
 
 
 class VariantPool:
-    """Digests of variants, and parts of contents that equal drafts share.
+    """Caches the digests of variants, and shares equal parts between the contents of drafts.
 
-    A fleet has many drafts and few variants. Each draft has its own content, because the content contains the names of
-    its target. Objects without these names are shared.
+    A fleet has many drafts and few variants. The content of a draft contains the names of its target. Therefore, drafts
+    of the same variant share only the objects without these names.
 
     Args:
-        shares_contents: Whether all drafts of a variant have the content of the first draft, with the names of the
-            first draft. This saves most of the time, because the files of the other drafts are not parsed.
+        shares_contents: Whether all drafts of a variant use the whole content of the first draft, including the names
+            of its target. This saves most of the time, because the files of the other drafts are not parsed.
     """
 
     def __init__(self, *, shares_contents: bool = False) -> None:
@@ -132,7 +132,7 @@ class VariantPool:
         self._parts: WeakValueDictionary[object, Any] = WeakValueDictionary()
 
     def find_variant(self, effect: DraftEffect) -> tuple[str, VariantContent]:
-        """Return the digest of the variant of a draft, and the content of the draft."""
+        """Return the digest of the variant that a draft belongs to, and the content of the draft."""
         source = effect.compute_source_digest()
         content = self._contents.get(source) or self._share(effect.build_content())
         if self._shares_contents:
@@ -146,7 +146,7 @@ class VariantPool:
         self._digests = {source: digest for source, digest in self._digests.items() if digest in digests}
 
     def _share(self, content: VariantContent) -> VariantContent:
-        """Return the content for the index. Its equal parts are the same Python objects as in other contents."""
+        """Return a copy of the content. Equal parts of several contents become one shared Python object."""
         changes = content.changes
         return replace(
             content,
@@ -162,8 +162,8 @@ class VariantPool:
         )
 
     def _share_object(self, change: ObjectChange) -> ObjectChange:
-        # All drafts share one entry for an added or removed object, because only the digest differs between targets.
-        # The entry has no digest, because the digest is computed from values of Secrets.
+        # All drafts that add or remove an object share one entry, even if the digest of the object differs between
+        # targets. The entry contains no digest, because the digest is computed from values of Secrets.
         key = (change.key, change.change_type, change.files, change.digest if change.fields else "")
         shared: ObjectChange | None = self._parts.get(key)
         if shared is None:

@@ -97,7 +97,10 @@ def format_plan_headline(result: PlanResult) -> str:
 
 
 def could_read_all(findings: Iterable[FindingEntry]) -> bool:
-    """Return whether all files and repositories could be read, so that an empty result means that nothing changes."""
+    """Return whether no finding reports unreadable data, such as a repository that cannot be reached.
+
+    If the result is False, the plan can be incomplete, even if it contains no changes.
+    """
     return not any(finding.code in UNREADABLE_CODES for finding in findings)
 
 

@@ -64,7 +64,7 @@ class DraftTexts:
         self._drafts[indexed.variant_digest] = _FirstDraft(folder, before, after, details, reproduce_command, digest)
 
     def list_changes(self, changes: Iterable[ReviewChange], *, should_diff_resources: bool) -> Iterator[ReportedChange]:
-        """Yield the variants of these changes in their order. Omit diffs that exceed the size limit."""
+        """Yield one entry for each variant of these changes, in order. Omit diffs after the size limit is reached."""
         remaining_lines = _MAX_DIFF_LINES
         for change in changes:
             for variant in change.variants:

@@ -31,7 +31,8 @@ _MAX_VALUES_PER_PACKAGE = 60
 _MAX_VALUES = 60_000
 _MAX_LIST_ENTRIES = 20
 _COMMIT_CHARACTERS = 12
-# Ignore tree IDs, digests and hashes, because they differ between clusters and the report does not contain them.
+# Ignore tree IDs, digests and hashes when comparing status files. These values differ between clusters, and the report
+# does not contain them.
 _IGNORED_FIELDS = re.compile(
     r"^  trees:\n(?:    .*\n)+|(?<=^  inputs:\n)(?:    (?:config|digest): .*\n)+|^ {4,6}hash: .*\n", re.MULTILINE
 )

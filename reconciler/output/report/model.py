@@ -55,7 +55,7 @@ class MatrixEntry:
         since: The date of the first commit with the current content, in seconds since 1970. None if it is unknown.
         conflict_count: The number of conflicts in the open draft.
         refusal_count: The number of other reasons that block publication of the draft.
-        notes: Phrases about the package that the state does not contain.
+        notes: Short texts with facts about the package that `state` does not contain.
         change_key: The key of the change in `FleetReport.changes`. "" if there is no change.
         explanation_key: The key of the explanation in `FleetReport.explanations`. "" if there is no explanation.
     """
@@ -105,7 +105,7 @@ class PendingItem:
         message: The reason. Names in the message are the names of the first target.
         since: The earliest date of the work on all targets, in seconds since 1970. None if it is unknown.
         has_target_names: Whether the message contains names that differ on the other targets.
-        change_keys: The keys of the changes of the drafts.
+        change_keys: Identifies the changes in the drafts of the targets. Empty if no target has a draft.
     """
 
     __pydantic_config__ = DATACLASS_CONFIG

@@ -33,7 +33,7 @@ class ReportItem(OutputModel):
 
 
 class ReportSummary(OutputModel):
-    """The date of the newest commit, the numbers of packages by state, and the numbers of the last pass."""
+    """The date of the newest commit, the number of packages in each state, and the counters of the last pass."""
 
     date: Timestamp | None = None
     packages: Mapping[PackageState, int]

@@ -127,7 +127,7 @@ class DraftListSummary(OutputModel):
 
 
 class DraftListResult(CommandResult):
-    """The result of `reconciler drafts` and `reconciler show`. The findings name the targets that cannot be read."""
+    """The result of `reconciler drafts` and `reconciler show`. Targets that cannot be read have a finding."""
 
     kind: Literal["DraftList"] = "DraftList"
     items: tuple[DraftEntry, ...]

@@ -92,7 +92,7 @@ class PullRequestText:
         return self.blocking_reasons if has_accepted_conflicts else (*self.conflicts, *self.blocking_reasons)
 
     def format_body(self, other_clusters: Sequence[str]) -> str:
-        """Return the generated block of the body.
+        """Return the part of the pull request body that the reconciler generates.
 
         Args:
             other_clusters: The names of other clusters whose draft has an equal change.

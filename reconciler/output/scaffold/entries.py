@@ -208,7 +208,7 @@ def check_scaffold(scaffold: Scaffold) -> None:
     """Check the references and names of a config.
 
     Raises:
-        ValueError: A name occurs twice, or a package names an unknown catalog.
+        ValueError: A name occurs twice, or a package refers to an unknown catalog.
     """
     repositories = [*(catalog.name for catalog in scaffold.catalogs), *(cluster.name for cluster in scaffold.clusters)]
     _check_unique(repositories, "catalogs and clusters")

@@ -87,7 +87,10 @@ class ConfigStatuses:
 
     @cached_property
     def own_files(self) -> Mapping[str, bytes]:
-        """The additional files of objects by path, such as flattened component types. Status files are not included."""
+        """The additional files of config objects, such as flattened component types. Maps each path to the content.
+
+        Status files are not included.
+        """
         return {
             get_files_folder(status.folder, status.key) + name: content
             for status in self.statuses
@@ -97,7 +100,7 @@ class ConfigStatuses:
 
     @cached_property
     def unchanged_folders(self) -> tuple[str, ...]:
-        """The folders of objects whose additional files do not change in this pass."""
+        """The folders of objects whose additional files on the status branch stay unchanged in this pass."""
         return tuple(
             get_files_folder(status.folder, status.key)
             for status in self.statuses
@@ -106,7 +109,7 @@ class ConfigStatuses:
 
 
 class ConfigStatusCache:
-    """Caches values that are computed from controller results. The values are computed again if the results change."""
+    """Caches values that are computed from controller results, until these results change."""
 
     def __init__(self) -> None:
         self._configs = ConfigStatuses(())
@@ -121,7 +124,10 @@ class ConfigStatusCache:
         return self._configs
 
     def get_children_of_large_sets(self, configs: ConfigStatuses, max_children: int) -> frozenset[ObjectKey]:
-        """Return the children of large sets. Return the cached object if the arguments did not change."""
+        """Return the children of all objects that generate more than `max_children` children.
+
+        If the arguments are the same as in the previous call, return the same object as that call.
+        """
         if self._children_of_large_sets[:2] != (configs, max_children):
             children = configs.find_children_of_large_sets(max_children)
             self._children_of_large_sets = (configs, max_children, children)

@@ -246,7 +246,13 @@ def _build_parent(config: ConfigStatus, file: str, owners: Mapping[ObjectKey, Ob
 
 
 def _add_target_readiness(targets: object, ready: Collection[str]) -> dict[str, Any]:
-    """Return the field `targets` of a set, with a field `ready` in each target. Return {} if the set has no targets."""
+    """Return the status field `targets` of a set, and add the field `ready` to each target.
+
+    Return {} if the set has no targets.
+
+    Args:
+        ready: The names of the PackageVariants that are ready.
+    """
     if not isinstance(targets, list):
         return {}
     return {"targets": [{**target, "ready": target.get("packageVariant") in ready} for target in targets]}

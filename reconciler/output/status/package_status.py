@@ -131,7 +131,10 @@ def get_effective_namespace(api_version: str, kind: str, namespace: str) -> str:
 
 
 def list_object_dependencies(trace: Trace) -> Iterator[ObjectDependency]:
-    """Yield the objects in a trace, sorted. The fingerprint of a policy covers only its effect on one cluster."""
+    """Yield the config objects in a trace, sorted.
+
+    The fingerprint of an override policy covers only the effect of the policy on one cluster, not the whole object.
+    """
     for dependency, fingerprint in sorted(trace.items()):
         match dependency.split(" ", 4):
             case ["object", api_version, kind, namespace, name]:
@@ -183,8 +186,8 @@ def _build_status(draft: Draft, target: Target, config: str) -> dict[str, Any]:
 def _insert_draft_metadata(draft: Draft, status: dict[str, Any]) -> dict[str, Any]:
     """Insert the labels and annotations of the draft after the field `task`.
 
-    For a package with an upstream, empty labels and annotations are written too. If both fields are absent, an earlier
-    version of the reconciler wrote the file. The labels are then unknown.
+    For a package with an upstream, insert both fields even if they are empty. If the status file of such a package has
+    neither field, an earlier version of the reconciler wrote it, and the labels are unknown.
     """
     metadata = {"labels": dict(draft.labels), "annotations": dict(draft.annotations)}
     if draft.variant.upstream is None:

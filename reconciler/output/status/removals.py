@@ -12,7 +12,8 @@ from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import RemovalOutcome
 from reconciler.planning.model.targets import Target
 
-# Kinds of removals that require a decision of a person. All other removals end in the pass that detects them.
+# Kinds of removals that require a decision of a person. Removals of all other kinds are completed in the pass that
+# detects them.
 _PENDING = ("proposed", "declined")
 _ACTIONS = {
     "proposed": "propose removal of",

@@ -41,7 +41,7 @@ _CACHED_FILES = 100_000
 # Matches the first line of a condition, or the line with its time. A condition has no time if the dates of all commits
 # were unknown.
 _CONDITION_OR_TIME = re.compile(rb'^(?:  - type: |    lastTransitionTime: "([^"\n]*)"$)', re.MULTILINE)
-# Do not keep this time, because earlier versions of the reconciler wrote it for an unknown time.
+# Earlier versions of the reconciler wrote this time if the real time was unknown. Do not copy it to new files.
 _UNKNOWN_TIME = format_rfc3339(FALLBACK_COMMIT_SECONDS)
 
 
@@ -81,11 +81,13 @@ class ObjectStatusFile:
         return self.summary_entries.is_healthy
 
     def is_current(self, previous: Mapping[str, bytes], large: Collection[ObjectKey]) -> bool:
-        """Return whether the status branch needs no change for the object. Healthy children of large sets need no file.
+        """Return whether the status branch already contains the current status of the object.
+
+        For a healthy object in `large`, a missing file is also current.
 
         Args:
             previous: The files on the status branch.
-            large: The children of large sets.
+            large: The children of objects with many children, e.g. the PackageVariants of a large PackageVariantSet.
         """
         content = previous.get(self.path)
         return content == self.content if content is not None else self.key in large and self.is_healthy

@@ -268,11 +268,12 @@ def _build_outcome_targets(outcome: PackageOutcome, record: PackageRecord | None
 def build_downstream_targets(
     repository: str, package: str, record: PackageRecord, *, is_drafted: bool = False
 ) -> list[dict[str, Any]]:
-    """Return the entry of a package in `downstreamTargets`: its open draft or, without a draft, its published version.
+    """Return a list with the entry of a package for `downstreamTargets`.
 
-    Return [] if the package has neither a draft nor a published version.
+    The entry describes the open draft. If there is no draft, it describes the published version. Return [] if the
+    package has neither.
 
-    All fields come from the recorded state. Therefore the result is the same after an interrupted pass, and after
+    All fields come from the recorded state. Therefore, the result is also correct after an interrupted pass, and after
     someone deleted the status branch.
     """
     if not (is_drafted or record.draft_version or record.published_version):
@@ -288,7 +289,7 @@ def build_downstream_targets(
 
 
 def _get_published_workspace(record: PackageRecord) -> int:
-    """Return the workspace number of the published draft. If the published draft is unknown, return the last number."""
+    """Return the workspace number of the draft that was published, or else the last workspace number."""
     published = (revision for revision in reversed(record.revisions) if revision.version == record.published_version)
     revision = next(published, record.revisions[-1] if record.revisions else None)
     return revision.workspace or record.last_workspace if revision else record.last_workspace

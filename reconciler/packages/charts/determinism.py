@@ -86,7 +86,7 @@ class TrialRenders:
         return InstrumentedChart(self.chart, self.request.values, {})
 
     def create_variant(self, variant: Variant, calls: ChartCalls) -> InstrumentedChart:
-        """Return a copy of the chart in which each call has the placeholder of `variant`."""
+        """Return a copy of the chart in which placeholders replace `calls`. `variant` selects the placeholders."""
         return instrument(self.chart, self.request.values, calls, variant, self.request.identity)
 
     def render(self, *copies: InstrumentedChart) -> tuple[tuple[OutputText, ...], ...]:
@@ -176,8 +176,8 @@ def _explain_differences(
     for entry in repeated.differences:
         is_secret = contains_secret(entry.resource.data)
         field = _get_field(entry)
-        # The comparison of the placeholders can have found a problem of the same field. Keep this problem if its text
-        # contains markers, because markers identify the calls on which the field depends.
+        # `problems` can already contain a problem of this field, from the comparison of the placeholders. Keep the old
+        # problem if its text contains markers, because markers identify the calls on which the field depends.
         if field not in problems or not find_markers(problems[field].difference.text):
             problems[field] = _Problem(entry, tuple(calls.other_places), is_secret, has_placeholder=False)
     return tuple(problems[field] for field in sorted(problems))

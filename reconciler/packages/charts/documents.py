@@ -42,9 +42,9 @@ class OutputText:
 
 @dataclass(frozen=True)
 class RenderedResource(KrmResource):
-    """One rendered resource, and the place in the output that contains it.
+    """One rendered resource, and its location in the output.
 
-    `rewrite_reasons` contains the reasons why its text was written again from its data.
+    If the text of the resource was written again from its data, `rewrite_reasons` contains the reasons.
     """
 
     source: OutputText
@@ -72,13 +72,14 @@ class RenderedResource(KrmResource):
 
 
 def split_output(output: str, chart_name: str, default_template: str = "(no template)") -> tuple[OutputText, ...]:
-    """Return the documents of the output of a program, without empty texts.
+    """Return the documents of the output of a program, without empty documents.
 
-    A document without a line `# Source` has the template of the document before it, because a file of a folder `crds`
-    can contain several documents. Only `helm template` writes such lines.
+    In the output of `helm template`, a line `# Source` before a document contains the path of its template. Other
+    programs do not write such lines. If a document has no such line, it has the same template as the previous document,
+    because a file in the folder `crds` can contain several documents.
 
     Args:
-        default_template: The template of a document without a line `# Source`.
+        default_template: The template of all documents before the first line `# Source`.
     """
     texts: list[OutputText] = []
     counts: dict[str, int] = {}

@@ -122,7 +122,7 @@ def build_release_files(
 
 
 def find_release_specs(files: FileTree) -> dict[str, Mapping[str, Any]]:
-    """Return the spec of each HelmRelease in the files of a package, by the namespace and name of its release."""
+    """Return the spec of each HelmRelease in the files of a package. The keys are `targetNamespace/releaseName`."""
     specs = (
         resource.data.get("spec")
         for resource in Package(files).resources

@@ -32,8 +32,9 @@ def read_hooks(resource: KrmResource) -> tuple[str, ...]:
 def is_left_out(hooks: tuple[str, ...], policy: HookPolicy, *, skip_tests: bool) -> bool:
     """Return whether a resource with these hooks is omitted from the package.
 
-    A resource with several hooks is not omitted if the policy includes one of these hooks. As in Helm, a resource with
-    a test hook counts as a test, even if it has other hooks too.
+    As in Helm, a resource with a test hook is a test, even if it has other hooks too. Tests are included only with the
+    policy `keep` and without `skip_tests`. Any other resource with hooks is included if the policy includes at least
+    one of its hooks.
     """
     if not hooks or not _ORDINARY_HOOKS.isdisjoint(hooks):
         return False

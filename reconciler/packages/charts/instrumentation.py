@@ -50,8 +50,8 @@ _DATES: dict[Variant, str] = {"a": "2001-02-03", "b": "2011-12-13", "fixed": "20
 # spaces around "|", so that `restore` can distinguish them from the texts of the chart.
 _SORT, _REVERSE, _ENCODE, _TO_INTEGER = "  |  sortAlpha", "  |  reverse", "  |  b64enc", "  |  int  |  int"
 _LOWEST, _HIGHEST = "min 9007199254740993", "max -9007199254740993"
-# The maximum length of the fixed value for a call such as `randAlphaNum`. A template gets the beginning of a text with
-# this length.
+# The maximum length of the fixed value for a call such as `randAlphaNum`. The placeholder contains a text of this
+# length, and truncates it to the length that the call requests.
 _FIXED_CHARACTERS = 1_024
 _MARKER = re.compile(r"[ab]qz([0-9]{4,})zq", re.IGNORECASE)
 _VALUE = r"print `[^`]*`|printf `[^`]*` `[^`]*`|dict `Cert` `[^`]*` `Key` `[^`]*`|\(toDate `[^`]*` `[^`]*`\)"
@@ -134,11 +134,13 @@ class InstrumentedChart:
 
 
 class TooManyCallsError(Exception):
-    """The chart contains more calls or more text than the search supports. The message names the exceeded limit."""
+    """The search for function calls in a chart exceeds a limit. The message contains the limit."""
 
 
 def find_chart_calls(chart: FileTree, values: str) -> ChartCalls:
-    """Return the calls in the files of a chart, and in the texts of the values, which `tpl` can evaluate.
+    """Return the function calls in the files of a chart and in its string values.
+
+    String values can contain calls, because the function `tpl` can evaluate a string as a template.
 
     Raises:
         TooManyCallsError: A limit is exceeded.
@@ -161,7 +163,7 @@ class _CallSearch:
         self._characters = 0
 
     def search(self, text: str, start: CallPlace, entries: list[_Call]) -> None:
-        """Add the calls in a text to `calls`. The calls that can be replaced are added to `entries` instead.
+        """Find the calls in a text. Add calls that can be replaced to `entries`, and all other calls to `calls`.
 
         `start` is the location of the first line of the text.
         """

@@ -87,8 +87,9 @@ def _compare_versions(
     data = [resource.data for resource in included]
     paths = dict.fromkeys(path for other in data[1:] for path in _find_changed_paths(data[0], other, ()))
     if not paths and first:
-        # Only comments or the order of keys differ. The second version is the output of a copy with placeholders, in
-        # which the results of the function `keys` are sorted, unless `has_random_order` is True.
+        # Only comments or the order of keys differ. Use the second version, which comes from a copy of the chart with
+        # placeholders. This copy sorts the results of the function `keys`. If `has_random_order` is True, the copy
+        # does not sort them, so that the keys are sorted here.
         stable = _sort_changed_orders(data) if has_random_order else data[1]
         return replace(first, text=emit(stable), rewrite_reason=REWRITE_REASON), []
     return first, [
@@ -97,7 +98,10 @@ def _compare_versions(
 
 
 def _sort_changed_orders(versions: Sequence[Any]) -> Any:
-    """Return the common data of the versions. If the order of a mapping's keys differs, the keys are sorted."""
+    """Return the data of the versions, which differ at most in the order of keys.
+
+    If the keys of a mapping have a different order in two versions, the result contains the keys in sorted order.
+    """
     first = versions[0]
     if isinstance(first, dict):
         keys = list(first) if len({tuple(version) for version in versions}) == 1 else sorted(first)

@@ -27,12 +27,12 @@ _MAX_NAMED_HOOKS = 5
 
 @dataclass(frozen=True)
 class OutputRules:
-    """The rules for rendered output, which settings define.
+    """The rules for rendered output. The settings define these rules.
 
     Attributes:
         max_resources: Maximum number of resources.
-        is_strict: Whether a key that a mapping contains twice is an error.
-        engine: The engine that writes the output. The settings group of the engine has the same name.
+        is_strict: Whether a duplicate key in a mapping is an error.
+        engine: The engine that writes the output, which is also the name of its settings group.
     """
 
     max_resources: int

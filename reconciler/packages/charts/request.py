@@ -86,7 +86,8 @@ class RenderedSource:
     Attributes:
         files: One file per resource, without a Kptfile. Do not use the files if `findings` contains an error.
         findings: Errors, warnings and information about the render.
-        templates: The template file, relative to the folder of the chart, that wrote each file.
+        templates: Maps each path in `files` to the template file that wrote it. The path of the template file is
+            relative to the chart folder.
     """
 
     files: FileTree = field(default_factory=FileTree)

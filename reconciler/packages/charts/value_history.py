@@ -17,8 +17,8 @@ class ValueStep:
     """One layer that sets, replaces or removes a value.
 
     Attributes:
-        path: The path that the layer sets: the path of the value, or of its parent if the layer replaces or removes the
-            parent. If a parameter changes an item of a list, it is the path of this item.
+        path: The path of the value. If the layer replaces or removes a parent of the value, the path of this parent. If
+            a parameter changes an item of a list, the path of this item.
         inner_path: The same path, relative to the target of the layer.
         before: The value before the merge of the layer, or ABSENT.
         after: The value after the merge of the layer, or ABSENT.

@@ -46,7 +46,7 @@ class DocumentLines:
     line_offset: int = 0
 
     def __call__(self, path: DataPath) -> int:
-        """Return the line in the file. An absent path has the line of its nearest existing parent."""
+        """Return the line of a value in the file. For an absent value, return the line of its nearest parent."""
         return self.line_offset + self.document.find_line((*self.prefix, *path))
 
 
@@ -102,7 +102,7 @@ class ChartValues:
 
     @property
     def config_layers(self) -> tuple[ValuesLayer, ...]:
-        """The layers from the config. Values files that are in the chart or in another source are omitted."""
+        """The layers whose values are in the config. Values files in the chart or in another source are omitted."""
         return tuple(entry for entry in self.entries if isinstance(entry, ValuesLayer))
 
     @property
@@ -133,7 +133,7 @@ class ChartValues:
         """Read the values files of other sources, and merge all layers.
 
         Args:
-            sources: The sources by name, and the chart with the name "".
+            sources: Maps the name of each source to the source. The name "" selects the chart itself.
         """
         layers: list[ValuesLayer] = []
         findings: list[Finding] = []
@@ -178,7 +178,10 @@ def _read_source_file(entry: SourceValuesFile, sources: Mapping[str, ValuesSourc
 
 
 def read_values_document(content: bytes) -> Document | ParseFailure | None:
-    """Return the document of a values file, which contains a map. Return None for a file without a document."""
+    """Parse a values file, and return its only document. Return None if the file contains no data.
+
+    Return a `ParseFailure` if the file contains several documents, or if the document is not a map or is encrypted.
+    """
     parsed = parse_cached(content)
     if isinstance(parsed, ParseFailure):
         return parsed

@@ -117,7 +117,7 @@ def _merge_into(values: dict[str, Any], layer: ValuesLayer) -> Any:
 
 
 def find_imprecise_integers(layer: ValuesLayer) -> Iterator[tuple[DataPath, int]]:
-    """Yield the path and the value of each integer of a layer that loses digits in Helm."""
+    """Yield each integer in a layer that is too large for Helm, with its path. Helm would round it."""
     for path, value in iterate_leaves(layer.values):
         if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
             yield path, value

@@ -20,7 +20,7 @@ from reconciler.packages.functions.starlark import run_starlark
 
 
 def _list_releases_until(function: KrmFunction, until: FunctionVersion) -> tuple[FunctionRelease, ...]:
-    # One release covers all versions: the function selects its behavior by `FunctionContext.version`.
+    # Use one implementation for all versions, because the function reads the version from `FunctionContext.version`.
     return (FunctionRelease(function, (0, 0, 0), until),)
 
 

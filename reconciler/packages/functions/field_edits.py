@@ -44,15 +44,15 @@ def walk_fields(value: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any
 def set_line_comments(
     item: Item, comments: Mapping[DataPath, str], budget: FunctionBudget
 ) -> tuple[Item, Mapping[DataPath, str]]:
-    """Set line comments in an item. Return the changed item and errors.
+    """Set line comments in an item. Return the changed item, and the errors by path.
 
-    An error means that a line comment cannot be written at the field, e.g. because the field is in flow style.
+    There is an error for each field at which a line comment cannot be written, e.g. because the field is in flow style.
 
     The caller must subtract the size of the comments from the budget before this call. This function subtracts only the
     cost of parsing.
 
     Args:
-        comments: The comments by the path of their field. Each comment starts with "# ".
+        comments: Maps the path of each field to its comment. Each comment starts with "# ".
 
     Raises:
         LimitError: The budget is too small.

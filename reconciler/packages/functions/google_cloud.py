@@ -106,8 +106,8 @@ def _read_service_set(item: Item) -> _ServiceSet | str:
 
 
 def _generate_services(services: _ServiceSet, old_items: dict[str, Item], context: FunctionContext) -> Iterator[Item]:
-    # Include the metadata of the owner in the size, because each service contains a copy of the owner's annotations and
-    # name.
+    # Include the metadata of the ProjectServiceSet in the size, because each generated service contains a copy of its
+    # annotations and name.
     size_per_service = estimate_value_bytes(services.item.metadata) + _SERVICE_BYTES
     value_name = f"{services.item.file}: {services.item.kind} {services.item.name}: spec.services"
     context.budget.charge_output(size_per_service * len(services.services), value_name)
@@ -194,7 +194,7 @@ def _add_project_annotation(item: Item, project: str, budget: FunctionBudget) ->
 
 
 def _set_setters(items: Sequence[Item], project: str, context: FunctionContext) -> list[Item] | str:
-    """Set the project ID as a setter in every package among the items. Return the items, or an error message."""
+    """Set the value of the project ID setter for every package in `items`. Return the items, or an error message."""
     changed_items = list(items)
     kptfiles = [number for number, item in enumerate(items) if item.kind == "Kptfile"]
     if not kptfiles:
@@ -208,7 +208,11 @@ def _set_setters(items: Sequence[Item], project: str, context: FunctionContext) 
 
 
 def _set_setter(items: Sequence[Item], kptfile: Item, project: str, context: FunctionContext) -> list[Item] | str:
-    """Set the project ID for apply-setters in a Kptfile or in its `configPath` file. Return the items or an error."""
+    """Set the project ID in the configuration of the pipeline function `apply-setters` of a package.
+
+    The configuration is in the Kptfile, or in the file to which `configPath` in the Kptfile refers. Return the items,
+    or an error message.
+    """
     mutators = get_value_at(kptfile.data, _MUTATORS)
     entries = mutators if isinstance(mutators, list) else []
     for index, entry in enumerate(entries):

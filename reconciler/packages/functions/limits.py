@@ -1,8 +1,8 @@
 """The limits of all function calls in one render, and the budget that counts what the calls have used.
 
-Functions subtract steps and bytes from the budget before they allocate memory. Steps and bytes are counted, and time is
-not measured, so that the result is the same on every machine. Only scripts also have a limit of CPU time, because the
-work of the interpreter's built-in functions cannot be counted.
+Functions subtract steps and bytes from the budget before they allocate memory. The budget does not measure time, so
+that the result is the same on every machine. Scripts also have a limit of CPU time, because the steps inside the
+built-in functions of the script interpreter cannot be counted.
 """
 
 from __future__ import annotations

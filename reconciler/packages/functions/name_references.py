@@ -112,8 +112,8 @@ def _iterate_references(
 ) -> Iterator[_Reference]:
     """Yield the fields that contain names of resources of `kind` in `group`.
 
-    These are the fields at all `paths` in all resources of the kinds `referrers`. `referrer_group` is the API group of
-    the kinds `referrers`.
+    These are the fields at `paths` in all resources whose kind is in `referrers` and whose API group is
+    `referrer_group`.
     """
     return (_Reference(group, kind, FieldSpec(path, name, referrer_group)) for name in referrers for path in paths)
 

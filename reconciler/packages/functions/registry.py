@@ -60,8 +60,9 @@ class FunctionMatch:
 class FunctionUnavailable:
     """The reason why no function can run for a pipeline entry.
 
-    `identity` contains the settings or the programs that cause the reason. It is "" if only a new version of the
-    reconciler can change the reason. The render trace contains it, so that a change renders the package again.
+    `identity` identifies the settings or programs because of which no function can run. It is "" if only a new version
+    of the reconciler can solve the problem. The render trace contains `identity`. If `identity` changes, the package is
+    rendered again.
     """
 
     reason: str

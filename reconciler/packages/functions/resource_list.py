@@ -172,7 +172,8 @@ def _remove_internal_annotations(entry: dict[str, Any], item: Item | None) -> di
         for key, value in remaining.items()
         if key not in _INTERNAL_ANNOTATIONS or key in original_annotations
     }
-    # Remove `annotations` if it contained only internal annotations. Keep an empty `annotations` of the input item.
+    # Remove `annotations` if it contained only internal annotations. However, if the input item had an empty field
+    # `annotations`, keep this field.
     if remaining or (item and item.metadata.get("annotations") == {}):
         return {**entry, "metadata": {**metadata, "annotations": remaining}}
     other_metadata = {key: value for key, value in metadata.items() if key != "annotations"}
@@ -366,7 +367,7 @@ def _parse_yaml(text: bytes, max_bytes: int) -> _ParsedOutput | str:
 
 
 def _apply_comments(items: Iterable[Item], comments: Mapping[DataPath, str]) -> Iterator[Item]:
-    """Set the line comments that a function returned. Comments that the function removed stay in their documents.
+    """Set the line comments that a function returned. A comment is kept even if the function did not return it.
 
     Each comment is set in the document of its own item, so that it never moves to another resource (kpt issue 4211).
     """

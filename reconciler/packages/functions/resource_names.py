@@ -135,8 +135,8 @@ def _rename_depends_on_like_kpt(
     settings: _SubstringConfig,
     budget: FunctionBudget,
 ) -> Iterator[tuple[DataPath, str]]:
-    # Reproduce kpt: the annotation changes only if it has one entry and if the resource with the annotation is renamed.
-    # kpt changes the name in this entry even if the resource in the entry is not renamed.
+    # Reproduce kpt: change an annotation only if it has exactly one entry and the resource with the annotation is
+    # renamed. The entry refers to another resource. Change the name in the entry even if this resource keeps its name.
     annotation = item.annotations.get(DEPENDS_ON)
     budget.charge_steps(len(values))
     dependency = parse_dependency(annotation) if isinstance(annotation, str) and values[item] else None

@@ -245,9 +245,9 @@ _MAX_CACHED_CREATED_ITEMS = 1024
 
 @dataclass(frozen=True, eq=False)
 class _SetterValues:
-    """The values for which `create-setters` creates setter comments, with the names of their setters.
+    """The values for which `create-setters` creates setter comments, and the setter name of each value.
 
-    Equal configurations share one Python object, because the cache compares these objects by identity.
+    Equal configurations share one `_SetterValues` object, because the cache compares these objects by identity.
     """
 
     texts: Mapping[str, str]

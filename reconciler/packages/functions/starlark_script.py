@@ -59,8 +59,8 @@ _LONG_NUMBER = re.compile("[0-9]{19}")
 def evaluate_script(request: bytes) -> bytes:
     """Evaluate the script in a JSON request. Return the changed items and the log, or an error, as JSON.
 
-    The answer omits items that are equal to the item with the same index in the request, because the conversion of a
-    value to Python takes longer than a comparison in the interpreter. `restore_items` adds these items again.
+    The answer omits unchanged items, and `restore_items` adds these items again. This is faster, because the conversion
+    of an item to Python takes longer than a comparison in the interpreter.
 
     Loop iterations and calls are counted and time is not measured, so that an endless script stops at the same point on
     every machine.
@@ -114,7 +114,10 @@ def _add_order(answer: str, order: Sequence[int | None], texts: Sequence[str]) -
 
 
 def restore_items(answer: dict[str, Any], sent_items: Sequence[Any]) -> dict[str, Any]:
-    """Return the answer of a script with all items. `sent_items` are the items in the request."""
+    """Add the items that a script omitted in its answer, because it did not change them. Return the complete answer.
+
+    `sent_items` are the items in the request.
+    """
     if "order" not in answer:
         return answer
     changed = iter(answer["items"])
@@ -171,8 +174,8 @@ def _run_script(
     try:
         selected = interpreter.eval_with(_create_options(), module, selection, _get_globals()).value
     except (interpreter.StarlarkError, TypeError, ValueError):
-        # Return all items, because the script returned an invalid value. The later conversion of the items reports this
-        # value. The error that is caught here names only a line of `_SELECTION`, which is not in the script.
+        # The script returned an invalid value. Return all items, so that their later conversion reports this value. Do
+        # not report the caught error, because it refers to a line of `_SELECTION` and not to a line of the script.
         return module["_resource_list"], None
     return selected[0], selected[1]
 

@@ -43,8 +43,10 @@ class Kptfile:
 
     @cached_property
     def model(self) -> kpt.Kptfile:
-        """The typed content. It is created at the first use, because a chain of edits needs it only for the last
-        result.
+        """The content as a model.
+
+        The model is created when it is first read. Therefore, a chain of edits does not create a model for each
+        intermediate Kptfile.
         """
         model = _read_model(self.document).model
         assert model, "`read_kptfile` returns only valid Kptfiles, and an edit keeps the types of all fields"

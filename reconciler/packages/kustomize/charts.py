@@ -1,6 +1,7 @@
-"""The field `helmCharts` of a kustomization: which chart an entry uses, and the folder of its files during a build.
+"""The field `helmCharts` of a kustomization: the chart of an entry, and the folder of the chart during a build.
 
-Kustomize downloads a chart only if this folder does not exist. The reconciler adds the chart before the build.
+Kustomize downloads a chart only if its folder does not exist. Before a build, the reconciler writes the files of the
+chart into this folder, so that Kustomize downloads nothing.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ class _OverlayChecks:
 
 @dataclass(frozen=True)
 class _Place:
-    """The file that a message refers to. `document` is its content if the file is a kustomization. Otherwise None."""
+    """The file that a message refers to. `document` is the content of a kustomization, or None for any other file."""
 
     file: str
     document: Document | None = None

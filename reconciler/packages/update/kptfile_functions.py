@@ -35,9 +35,10 @@ _MAX_COMPARISONS = 10_000
 def number_functions(
     origin: Sequence[FunctionEntry], updated: Sequence[FunctionEntry], local: Sequence[FunctionEntry]
 ) -> tuple[NumberedFunctions, NumberedFunctions, NumberedFunctions]:
-    """Assign a number to each function. Return the functions of each list by number, in the order of the list.
+    """Assign a number to each function. Entries of different lists for the same function get the same number.
 
-    Functions of different lists that represent the same function have the same number.
+    Returns:
+        Three mappings from numbers to functions, one for each list. Each mapping has the order of its list.
     """
     free_numbers = count(len(origin))
     pairs = {side: pair_functions(origin, functions) for side, functions in (("updated", updated), ("local", local))}
@@ -231,7 +232,10 @@ def merge_functions(sides: SideValues, rules: MergeRules) -> MergeOutcome:
 
 @dataclass(frozen=True)
 class _FunctionListMerge:
-    """The merge of one function list. Each side contains its functions by number, in the order of the list."""
+    """The merge of one function list.
+
+    Each of the three sides maps a number to a function, in the order of its list. Equal numbers mean the same function.
+    """
 
     origin: NumberedFunctions
     updated: NumberedFunctions

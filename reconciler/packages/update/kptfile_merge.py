@@ -124,7 +124,7 @@ def _encode_function(function: StructData) -> StructData:
 
 
 def _apply_parts(local: StructData, merged: StructData) -> dict[str, Any]:
-    """Return the local Kptfile data, in which `merged` replaces all parts that kpt merges."""
+    """Replace the parts of the local Kptfile that kpt merges by the parts in `merged`, and return the result."""
     sections = {name: merged[name] for name in _SECTIONS if name in merged}
     other_fields = {key: value for key, value in local.items() if key not in _SECTIONS or key in sections}
     metadata = local.get("metadata") or {}

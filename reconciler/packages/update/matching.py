@@ -153,8 +153,8 @@ def _iterate_weaker_key_functions(*, follow_moves: bool, use_annotations: bool) 
     if follow_moves:
         yield lambda entry, is_local: get_move_key(entry)
     if use_annotations:
-        # Compare the upstream identity in the annotation of a local resource with the identity of an upstream resource,
-        # because the local resource can be renamed.
+        # A local resource can be renamed. Therefore, compare the upstream identity in its annotation, and not its own
+        # identity, with the identity of an upstream resource.
         yield lambda entry, is_local: entry.annotated_identity if is_local else get_move_key(entry)
 
 

@@ -223,7 +223,11 @@ def _find_missing(sides: MergeSides, paths: Collection[str], options: MergeOptio
 
 
 def _contains_missing(sides: MergeSides, path: str, missing_groups: Iterable[ResourceGroup]) -> bool:
-    """Return whether upstream or a local change may have moved a missing resource to the file `path`."""
+    """Return whether the file `path` may contain one of the missing resources.
+
+    A resource is missing if upstream or a local change has removed it from its original file. It can be in a different
+    file now.
+    """
     origin = sides.origin.get(path)
     changed_files = [file for file in (sides.updated.get(path), sides.local.get(path)) if file and file != origin]
     entries = [group.first for group in missing_groups]
@@ -257,9 +261,9 @@ class PlacedResource:
 
 
 def write_file(sides: MergeSides, path: str, resources: Sequence[PlacedResource], options: MergeOptions) -> File | None:
-    """Write the merged resources of the file `path`. Return None if the file has no resources.
+    """Return the merged file `path` with the resources that belong to it. Return None if there are none.
 
-    The result is an edit of the local file. If there is no local file, the result is an edit of the upstream file.
+    The resources are written into the text of the local file, or of the upstream file if there is no local file.
     """
     placed_by_group = {id(resource.group): resource for resource in resources if resource.path == path}
     if not placed_by_group:

@@ -83,9 +83,9 @@ class MergeSides:
         return self.map_sides(lambda side: select_files_below(side, folder))
 
     def split_by_package(self, packages: Collection[str]) -> Mapping[str, MergeSides]:
-        """Split the files by package. A file belongs to the innermost package in `packages` that contains it.
+        """Return the files of each package. A file belongs to the innermost package in `packages` that contains it.
 
-        The key "" has all files outside of these packages. Paths stay relative to the root package.
+        In the result, the key "" contains all other files. Paths stay relative to the root package.
         """
         parts = [_split_by_package(side, packages) for side in self]
         return {
@@ -131,7 +131,7 @@ def find_kptfile(files: FileTree, package: str) -> Kptfile | None:
 
 
 def is_unfetched(kptfile: Kptfile | None) -> bool:
-    """Return whether a package has an upstream from which no content was fetched: it has no `upstreamLock`."""
+    """Return whether a package has an upstream but no `upstreamLock`, because no upstream content was fetched yet."""
     return kptfile is not None and kptfile.upstream is not None and kptfile.upstream_lock is None
 
 

@@ -20,7 +20,7 @@ from reconciler.packages.write_back import replace_documents
 def merge_sops_file(sides: MergeSides, path: str, options: MergeOptions) -> UpdateResult:
     """Merge a file with a SOPS document. If both sides changed the file, the conflict policy selects the whole file.
 
-    A local file that differs from the origin only in merge comments is unchanged. kpt adds these comments.
+    Merge comments, which kpt adds, do not count as a change of the local file.
     """
     origin, updated, local = (side.get(path) for side in sides)
     if origin and local and origin != updated and is_same_content(path, origin.data, local.data):

@@ -27,10 +27,12 @@ def merge_opaque_file(sides: MergeSides, path: str, options: MergeOptions) -> Up
 
 
 def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str) -> UpdateResult:
-    """Return the file of the side that changed the file. If both sides changed it, return the winner's file and a
-    conflict.
+    """Merge a file as a whole. If only one side changed the file, return the file of this side.
 
-    If upstream deleted a file with local changes, the file is kept. If the file was deleted locally, it stays deleted.
+    If both sides changed the file differently, return a conflict and the file of this side:
+
+    - If one side deleted the file, use the local side: the file stays deleted, or keeps its local changes.
+    - Otherwise, use the side `winner`.
     """
     origin, updated, local = (side.get(path) for side in sides)
     if (resolved := resolve_one_sided(origin, updated, local)) is not None:

@@ -1,6 +1,7 @@
-"""Explanations of a plan: the provenance of a value, renders from recorded inputs, impact, and validation.
+"""Analysis of plans and packages.
 
-This package makes no decisions about drafts.
+The package determines the provenance of values, renders published packages again from recorded inputs, compares plans
+to find the impact of a config change, and validates rendered packages. It makes no decisions about drafts.
 """
 
 from typing import TYPE_CHECKING

@@ -146,7 +146,9 @@ class UnknownImpact:
     """The reasons why the impact of a change cannot be computed completely.
 
     Attributes:
-        clusters: The sorted names of the affected clusters. A finding about an owner without a target has no cluster.
+        findings: The errors about data that could not be read.
+        clusters: The sorted names of the clusters that these errors affect. An error about an object without packages
+            affects no cluster.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -185,7 +187,10 @@ def _select_unreadable(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
-    """Return the clusters that have recorded packages of `owner`, or of owners that the set `owner` created."""
+    """Return the clusters that have recorded packages of `owner`.
+
+    If `owner` is a PackageVariantSet or another set, include the packages of the owners that the set created.
+    """
     return tuple(
         target_plan.target.name
         for target_plan in plan.targets
@@ -265,10 +270,10 @@ def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedP
 def _project_target(
     plan: TargetPlan, stalled: Mapping[str, StalledVariant], unknown_owners: Mapping[str, ProjectedPackage]
 ) -> Iterator[tuple[str, str, ProjectedPackage]]:
-    """Yield each package with its owner and its result.
+    """Yield tuples of a package, an owner and a result.
 
-    If several owners request the package, each result after the first result contains its owner. In all other results,
-    the owner is "".
+    If several owners request a package, each of them has its own tuple. The owner is "" in the first tuple of a
+    package, so that only the later tuples of this package contain an owner.
     """
     listed: set[str] = set()
     for outcome in plan.outcomes:
@@ -333,7 +338,10 @@ def _find_condition(conditions: Sequence[Condition], type_: str) -> Condition:
 def _compare_owners_without_target(
     base: FleetPlan, head: FleetPlan, listed_owners: Collection[ObjectKey]
 ) -> Iterator[PackageImpact]:
-    """Yield the owners whose targets cannot be computed. The owners in `listed_owners` are omitted."""
+    """Compare owners whose targets cannot be computed. Yield each owner with different outcomes in `base` and `head`.
+
+    The owners in `listed_owners` are omitted.
+    """
     before, after = (
         {
             variant.owner.key: _project_stalled(variant)

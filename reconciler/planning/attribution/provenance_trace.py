@@ -299,14 +299,15 @@ def _list_item_locations(items: Iterable[Item]) -> Iterator[tuple[int, _Location
 def _match_resources(
     resources: Sequence[PackageResource], known: Mapping[_Location, ResourceTrace]
 ) -> Iterator[tuple[PackageResource, _Location | None]]:
-    """Yield each resource with its previous location, or None for a new resource.
+    """Yield pairs of a resource and its previous location. For a new resource, this location is None.
 
-    A resource matches the previous resource with the same identity, or else the previous resource at the same location.
+    A resource matches the previous resource with the same identity. If there is none, it matches the previous resource
+    at the same location.
     """
     remaining = dict(known)
     matches: list[tuple[PackageResource, _Location | None]] = []
     identities = {(resource.file, resource.index): _get_identity(resource.data) for resource in resources}
-    # If a resource was copied to another file, its trace continues at the previous location, and the copy is a new
+    # If a resource was copied to another file, the original resource keeps its trace, and the copy counts as a new
     # resource.
     unmoved = {
         location for location, trace in remaining.items() if identities.get(location) == _get_identity(trace.data)

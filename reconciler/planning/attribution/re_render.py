@@ -101,7 +101,7 @@ class RecordedRender:
     """The inputs and the result of a render, read from the status file of the package.
 
     Attributes:
-        owner: The owner in the form of the status file.
+        owner: The fields of the owner, as in the status file.
         base: The source tree without local changes.
         merged: The source tree with local changes.
         config: The commit of the config, or `tree:<id>` for a plain folder.
@@ -123,7 +123,7 @@ class RecordedRender:
 
     @property
     def upstreams(self) -> Sequence[Mapping[str, Any]]:
-        """The upstream of each source. A package with one upstream has one entry, and generated files have none."""
+        """The upstream of each source: one entry for a package with one upstream, none for generated files."""
         return self.upstream.get("sources") or ([self.upstream] if self.upstream else [])
 
     def with_upstream(self, upstream: Mapping[str, Any]) -> RecordedRender:
@@ -286,7 +286,9 @@ def pin_recorded_upstream(variant: Variant, recorded: RecordedRender) -> Variant
 def list_re_renders(
     variant: Variant, recorded: RecordedInputs, renderer: PackageRenderer
 ) -> Iterator[ReRenderedPackage]:
-    """Render a package with each combination of the candidates in `recorded`, and yield each result.
+    """Render a package with each combination of candidates, and yield each result.
+
+    If an input of the recorded render is unknown, `recorded` contains several candidates for this input.
 
     Raises:
         InterruptedFunctionError: A function cannot run now.
@@ -305,7 +307,7 @@ def list_re_renders(
 def build_re_rendered(
     variant: Variant, rendered: PackageRender, objects: Mapping[ObjectKey, ConfigObject]
 ) -> ReRenderedPackage:
-    """Return a rendered package. If the render has errors, return a package without a render."""
+    """Convert a render to a ReRenderedPackage. If the render has errors, the result contains only the errors."""
     package = ReRenderedPackage(str(variant.target), "", objects, variant.owner, variant)
     if errors := select_errors(rendered.findings):
         reason = "; ".join(finding.message for finding in rendered.findings)
@@ -316,10 +318,11 @@ def build_re_rendered(
 def rebuild_render_inputs(
     variant: Variant, trees: RecordedTrees, previous_render: PreviousRender | None, overrides: PreviousOverrides
 ) -> RenderInputs:
-    """Return render inputs for which the merge of local changes returns exactly the recorded source.
+    """Return render inputs that reproduce the recorded render.
 
-    The inputs describe a published package that is equal to the recorded render and has no later local changes. The
-    merge base and the new source are equal. Therefore, the merge changes nothing.
+    A render first merges the local changes into the source. With these inputs, the result of this merge is exactly the
+    recorded source with local changes. The reason is that the inputs describe a published package that is equal to the
+    recorded render, and a new source that is equal to the merge base. Therefore, the merge has nothing to change.
     """
     published = BranchPackage(trees.rendered, trees.rendered, trees.merged, trees.merged, trees.base)
     is_generated = isinstance(variant.source, GeneratedSource)
@@ -342,9 +345,10 @@ def _close_outdated_rules(renderer: PackageRenderer, cluster: str, texts: Record
 def _merge_templates(
     variant: Variant, inputs: RenderInputs, renderer: PackageRenderer, recorded: RecordedInputs
 ) -> Iterator[PackageRender]:
-    """Yield the package with merged Kafka templates, once for each candidate of `RecordedInputs.list_partners`.
+    """Render a package, and merge its Kafka templates with the templates of other packages.
 
-    Yield the package once without a merge if it has errors or no templates.
+    `RecordedInputs.list_partners` lists the possible contents of the other packages. Yield one result for each of these
+    possibilities. If the render has errors or contains no templates, yield it once without a merge.
     """
     plain, template_merger = renderer(variant, inputs), renderer.template_merger
     if select_errors(plain.findings) or not plain.has_template_roles:

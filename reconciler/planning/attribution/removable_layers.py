@@ -1,4 +1,4 @@
-"""Layers of a package that can be removed, and the removal of one layer before a render.
+"""Removes one layer of a package before a render, so that users can see the effect of this layer.
 
 A layer is a field of the config or of the package source, a local change, or a function.
 """

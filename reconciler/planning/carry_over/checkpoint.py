@@ -157,9 +157,9 @@ def create_checkpoint(
         state: The state after the plan.
 
     Returns:
-        The checkpoint, or None if the next pass must plan the target again. The reason can be that the target has Kafka
-        templates, a removal, a conflict of owners, or an error. Another reason is that this pass did anything other
-        than add commits to drafts.
+        The checkpoint, or None if the next pass must plan the target again. This is necessary in two cases: the target
+        has Kafka templates, a removal, a conflict of owners or an error, or this pass did more than add commits to
+        drafts.
     """
     if not (_has_only_independent_packages(decided, plan, state) and _is_complete(plan, state)):
         return None
@@ -204,9 +204,9 @@ def _has_only_independent_packages(decided: DecidedTarget, plan: TargetPlan, sta
 
 
 def _is_complete(plan: TargetPlan, state: TargetState) -> bool:
-    """Return whether the next pass does nothing if no input changes.
+    """Return whether the next pass changes nothing if its inputs stay the same.
 
-    This is True if this pass did nothing, or only added commits to drafts.
+    This is the case if the current pass changed nothing, or only added commits to drafts.
     """
     if plan.previous_state == state and all(isinstance(action, KeepBranch) for action in plan.branch_actions):
         return not any(isinstance(outcome, Draft) or _should_withdraw(outcome) for outcome in plan.outcomes)

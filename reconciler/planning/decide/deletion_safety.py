@@ -71,10 +71,10 @@ class ConfigFiles:
 def find_unproven_deletions(
     states: Iterable[TargetState], config: ConfigFiles, catalog: Catalog, max_percent: int
 ) -> tuple[Finding, ...]:
-    """Return an error for each recorded config file with missing objects and without evidence of their deletion.
+    """Return an error for each recorded config file whose objects are missing without evidence of their deletion.
 
-    Files outside of `config.directory` have one common error. This error is reported only if these files contain more
-    than `max_percent` of all recorded objects.
+    For files outside of `config.directory`, return at most one error: if the number of their missing objects exceeds
+    the deletion limit of `max_percent` percent of all recorded objects.
     """
     recorded = _collect_recorded_objects(states)
     missing = {
@@ -183,11 +183,11 @@ StatesByTarget = Mapping[Target, TargetState]
 def apply_acknowledged_deletions(
     guards: Mapping[ObjectKey, DeletionGuard], states: StatesByTarget
 ) -> dict[ObjectKey, DeletionGuard]:
-    """Return the deletion guards, changed so that they allow each deletion that a person confirmed with an annotation.
+    """Return copies of the deletion guards that allow each deletion that a person confirmed with an annotation.
 
-    The annotation contains a hash of all packages of the deletion. This hash does not match any more after another
-    shard has deleted some of the packages. Therefore, the recorded finding of each package is compared: the deletion is
-    confirmed if the findings of all remaining packages contain the hash from the annotation.
+    The annotation contains a hash of all packages to delete. After another shard has deleted some of these packages,
+    a hash of the remaining packages would differ. Therefore, this function computes no hash. It compares the hash in
+    the annotation with the hash in the recorded finding of each remaining package. All findings must contain this hash.
     """
     by_name = {(target.key.namespace, target.name): state for target, state in states.items()}
 

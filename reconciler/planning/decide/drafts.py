@@ -44,7 +44,7 @@ class DraftTextWriter(Protocol):
     def write_removal_message(self, removal: RemovalOutcome, target: Target, before: FileTree | None) -> str:
         """Return the commit message of a removal.
 
-        `before` contains the removed files. It is None if the package exceeds a size limit.
+        `before` contains the removed files. `before` is None if the package is larger than a size limit.
         """
         ...
 

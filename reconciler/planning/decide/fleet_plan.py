@@ -132,7 +132,7 @@ class TargetPlan:
             case Unchanged():
                 return "published"
             case Blocked(record=PackageRecord(draft_branch=branch), findings=()) if self.is_proposed(branch):
-                # The update of the package waits until a person approves or rejects the proposed draft.
+                # Only the next update of the package is blocked, until a person approves or rejects the proposed draft.
                 return "proposed"
             case Blocked():
                 return "blocked"
@@ -158,7 +158,7 @@ class TargetPlan:
 
     @property
     def has_new_drafts(self) -> bool:
-        """Whether the plan contains new content. Such a plan is not cached, because no later pass can reuse it."""
+        """Whether the plan writes drafts. Such a plan is not cached, because the plan of the next pass is different."""
         return self.outcome_counts[0] > 0
 
     @cached_property
@@ -237,8 +237,8 @@ class FleetPlan:
         """
         tenant = self.tenants.by_name.get(self.find_finding_tenant(finding))
         uncertain = [self.tenants.by_name.get(name) for name in self.uncertain_tenants]
-        # Return False for a finding about an object of the platform team. Each tenant can use this object, so that the
-        # missing object can belong to any tenant.
+        # Return False for a finding about an object of the platform team. Each tenant can use this object. Therefore,
+        # the missing object can belong to any tenant.
         return tenant is not None and all(
             other is not None
             and other is not tenant
@@ -380,8 +380,9 @@ def is_promoter_branch_idle(head: CommitId | None, published: CommitId | None, o
 def add_promoter_actions(plan: TargetPlan, template: str, content: bytes) -> tuple[BranchAction, ...]:
     """Return the branch actions of the plan, and the additional actions that GitOps Promoter requires.
 
-    Each new draft commit contains the metadata file `content`. Without a draft, the branch is set to the head of the
-    target branch. If only the metadata changes, for example because of a new config commit, nothing is pushed.
+    Each new commit on the draft branch for GitOps Promoter contains a metadata file with `content`. If there is no
+    draft, this branch is set to the head of the target branch. If only the metadata changes, for example because of a
+    new config commit, nothing is pushed.
     """
     branch = find_promoter_branch(plan.target, template)
     if branch is None or plan.heads.target_branch is None:

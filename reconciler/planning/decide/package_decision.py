@@ -244,7 +244,8 @@ def _add_rewritten_versions(variant: Variant, record: PackageRecord | None) -> V
     findings = tuple(
         finding
         for source in upstream.named_packages
-        # Skip a source that only provides values files: its tree also changes if the package selects different files.
+        # Check only sources with resources. The tree of a source with only values files also changes if the package
+        # selects different files.
         if source.has_resources and (finding := _find_rewritten(variant, source.upstream, by_name.get(source.name, {})))
     )
     return replace(variant, findings=(*variant.findings, *findings)) if findings else variant
@@ -600,9 +601,9 @@ def block_stalled(inputs: DecisionInput, code: FindingCode, message: str) -> Blo
 
 
 def block_failed(inputs: DecisionInput, findings: tuple[Finding, ...], trace: Trace, reason: str = "") -> Blocked:
-    """Return the outcome of a package that has errors although its variant is valid.
+    """Return the outcome `Blocked` for a package that has errors although its variant is valid.
 
-    The condition `Ready` is False, with the given `reason`, or with the reason `Error` if `reason` is empty.
+    Its condition `Ready` is False. If `reason` is empty, the reason of the condition is `Error`.
     """
     message = "; ".join(finding.message for finding in select_errors(findings))
     conditions = build_failed_conditions(message, reason or "Error")
@@ -617,7 +618,7 @@ def _repeat_blocked(inputs: DecisionInput, record: PackageRecord) -> Blocked:
 
 
 def _add_package_scope(failure: InternalFailure, inputs: DecisionInput) -> InternalFailure:
-    """Add the package name to the scope of the failure, because the scope can be the name of a function."""
+    """Add the package name before the scope of the failure, because the scope can be only the name of a function."""
     package = f"package {inputs.variant.target}"
     return failure if failure.scope.startswith(package) else failure.with_scope(f"{package}: {failure.scope}")
 

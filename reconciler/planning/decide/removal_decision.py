@@ -161,8 +161,11 @@ def _is_confirmed(
 ) -> bool:
     """Return whether an annotation of the target's object confirms these removals.
 
-    The annotation must contain one of three hashes: the hash of the packages in `keys`, the hash of all packages in
-    `unrequested`, or the hash that the recorded finding of each package in `keys` contains.
+    There are three kinds of such hashes:
+
+    - The hash of the packages in `keys`.
+    - The hash of all packages in `unrequested` without a proposed removal.
+    - A hash in the recorded findings of all packages in `records`. These findings requested the confirmation.
     """
     name = next(iter(keys)).repo
     all_keys = [DownstreamKey(name, package) for package, record in unrequested.items() if record.removal is None]
@@ -278,7 +281,10 @@ def _decide_removal(
 
 
 def is_on_draft(record: PackageRecord, observed: ObservedPackage) -> bool:
-    """Return whether a draft installs or updates the package. Local changes alone do not count."""
+    """Return whether a draft installs or updates the package.
+
+    If the package is published and the draft branch contains only local changes of it, return False.
+    """
     return record.draft_version is not None or (observed.drafted is not None and observed.published is None)
 
 
@@ -399,7 +405,7 @@ def plan_removal_branches(
     """Return the actions for all removal drafts of a target.
 
     Args:
-        messages: The commit messages of new removals, by package.
+        messages: Maps a package with a new removal to the commit message of the removal.
         config_seconds: The date of the config commit in seconds since 1970. Draft commits have this date or a later
             date.
     """
@@ -433,7 +439,7 @@ def plan_removal_branches(
 
 
 def _is_locked(snapshot: TargetSnapshot, branch: str) -> bool:
-    """Return whether a removal draft is proposed or has conflicting local changes, and must not be changed."""
+    """Return whether a removal draft must not be changed, because it is proposed or has conflicting local changes."""
     return snapshot.is_frozen(branch) or _is_stuck(snapshot, branch)
 
 
@@ -496,7 +502,7 @@ def _find_moved_packages(
 def list_heads_to_keep(
     snapshot: TargetSnapshot, decisions: RemovalDecisions, actions: Collection[BranchAction]
 ) -> tuple[CommitId, ...]:
-    """Return the heads of drafts whose local changes are deleted because their packages are no longer requested."""
+    """Return draft heads that must be kept, because they contain local changes that the removals delete."""
     rebuilt = {
         action.branch
         for action in actions

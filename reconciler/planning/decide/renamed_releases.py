@@ -1,6 +1,7 @@
-"""Published packages of charts whose release name or namespace changes.
+"""Warnings about published packages whose Helm release name or namespace changes.
 
-The names and the immutable selectors of the resources change with the release, so that the cluster replaces workloads.
+Such a change also changes the names and the immutable selectors of resources. Therefore, the cluster replaces the
+workloads.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def find_renamed_releases(outcomes: Iterable[PackageOutcome]) -> Iterator[Findin
 
 
 def _parse_releases(text: str) -> dict[str, str]:
-    """Return the releases by the names of their sources. The name of a single source is ""."""
+    """Return a mapping from the name of a source to its release. If there is only one source, its name is ""."""
     entries = (entry.rpartition("=") for entry in text.split(RELEASE_SEPARATOR) if entry)
     return {name: release for name, _, release in entries}
 

@@ -66,7 +66,7 @@ class RolloutTracker:
         overrides: ClusterOverrides,
         first_seen: PublishedSince,
     ) -> None:
-        # The target of a cluster is None if the cluster could not be read.
+        # Maps each cluster to its target. The value is None if the target could not be read.
         self._targets = targets
         self._first_seen = first_seen
         self._reader = reader

@@ -110,10 +110,10 @@ class UnreadyOwners:
     """The owners that are not ready, and the packages that they may request.
 
     Attributes:
-        owners_by_target: The owners whose repository and package are known.
+        owners_by_target: Maps a repository and a package to the owner that may request this package.
         objects: The PackageVariants and PackageVariantSets that are not ready.
         other_owners: The owners of other kinds that are not ready.
-        owners_by_package: The owners whose package is known, but not their clusters.
+        owners_by_package: Maps a package to the owner that may request this package on unknown clusters.
     """
 
     owners_by_target: Mapping[tuple[str, str], ObjectKey] = field(default_factory=dict)
@@ -186,7 +186,11 @@ class TargetClaims:
     select_tenants: Callable[[frozenset[str]], TargetClaims] | None = field(default=None, compare=False)
 
     def select_for(self, record: PackageRecord) -> TargetClaims:
-        """Return the claims without the owners of other tenants, because these owners must not block a deletion."""
+        """Return the claims that can block the deletion of a recorded package.
+
+        These claims do not include owners of other tenants. If the tenants of the package are unknown, they include all
+        owners.
+        """
         if self.select_tenants is None:
             return self
         tenants = self.completeness.find_tenants(record)

@@ -218,7 +218,8 @@ def _build_next_state(
         )
     deleted = {action.branch for action in actions if isinstance(action, DeleteBranch)}
     drafts = {name: draft for name, draft in snapshot.state.drafts.items() if name not in deleted}
-    # An absent target branch is created together with the first draft. Do not record its head if there is no draft.
+    # If the target branch is absent, `heads.target_branch` is the root commit that is pushed with the first draft. Do
+    # not record this commit if this pass pushes no draft.
     exists = not snapshot.heads.is_absent or any(isinstance(action, PushCommits) for action in actions)
     head = snapshot.heads.target_branch if exists and snapshot.heads.target_branch else snapshot.state.observed_commit
     root = decided.context.config_origin.root_commit or snapshot.state.config_root

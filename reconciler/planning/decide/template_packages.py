@@ -1,6 +1,6 @@
-"""Decisions about all packages of one target, if Kafka templates of one package are merged into other packages.
+"""Decisions about all packages of a target, if Kafka templates of one package affect other packages.
 
-A template is a field of a parent resource. Child resources inherit its values, also in other packages.
+A template is a field of a parent resource. Child resources inherit its values, even if they are in other packages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from reconciler.planning.render.templates import (
     remove_template_dependencies,
 )
 
-# A package with one of these recorded outcomes has no drafted version, so that its tree on the draft branch is ignored.
+# A package with one of these recorded outcomes has no drafted version. Therefore, its tree on the draft branch is
+# ignored.
 _OUTCOMES_WITHOUT_DRAFT = ("published", "published with edits", "adopted", "declined")
 
 
@@ -179,10 +180,9 @@ class _TemplateDecisions:
             undrafted |= new
 
     def _render_changed(self, members: Sequence[str], undrafted: Mapping[str, PackageOutcome]) -> _TemplatePackages:
-        """Return the content of the packages after this pass.
+        """Render the packages whose Kafka templates have changed. Return the content of all packages after this pass.
 
-        Packages whose dependencies on Kafka templates have changed are rendered before their content is collected. The
-        packages in `undrafted` keep their old content.
+        For a package in `undrafted`, return the content that the package had before this pass.
         """
         tried: set[str] = set()
         while True:
@@ -242,10 +242,10 @@ class _TemplateDecisions:
     def _record_undrafted(
         self, members: Sequence[str], outcomes: Mapping[str, PackageOutcome]
     ) -> dict[str, PackageOutcome]:
-        """Return the outcomes. Each package without a draft gets a dependency on all packages with Kafka templates.
+        """Add a dependency to each blocked or declined package: the content of all packages with Kafka templates.
 
-        Any of these packages can be the reason why the package gets no draft. If one of them changes, the next pass
-        decides again about the package.
+        Templates in any of these packages can be the reason why the package gets no draft. If one of these packages
+        changes, the next pass decides again about the package. Return all outcomes.
         """
         trees = {name: self._get_tree_in_next_pass(name, outcomes.get(name)) for name in members}
         dependency = {
@@ -342,7 +342,7 @@ def _is_undrafted(outcome: PackageOutcome) -> bool:
 
 
 def _replace_template_dependencies(outcome: PackageOutcome, dependency: Mapping[str, str]) -> PackageOutcome:
-    """Return the outcome with `dependency` instead of its dependencies on single parents and children of templates."""
+    """Replace all dependencies of an outcome on Kafka templates by `dependency`."""
     match outcome:
         case Blocked():
             return replace(outcome, trace={**remove_template_dependencies(outcome.trace), **dependency})

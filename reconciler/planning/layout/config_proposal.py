@@ -147,7 +147,7 @@ def plan_proposal(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -
 def plan_manual_proposal(
     pins: Iterable[RevisionPin], files: FileTree, parse_file: Callable[[bytes], YamlFile]
 ) -> ConfigProposal:
-    """Return the changes for a config in a plain folder. The findings describe the changes that the user must make."""
+    """Return the proposal for a config in a plain folder. Its findings describe the changes that the user must make."""
     edits = tuple(
         RevisionEdit(pin, pin.tagged_revision)
         for pin in pins
@@ -225,9 +225,9 @@ def _compute_next_revision(
 def _keep_written_revisions(
     revisions: Mapping[str, ProposedRevision], snapshot: ConfigBranchSnapshot
 ) -> dict[str, ProposedRevision]:
-    """Return the revisions, with the recorded revision instead of each newly proposed revision.
+    """Replace each newly proposed revision by the recorded revision. If no revision is recorded, omit it.
 
-    This is necessary while the proposal branch has local changes, because no new revision is written to such a branch.
+    Call this function if the proposal branch has local changes, because no new revision is written to such a branch.
     """
     known = snapshot.known_state.revisions
     return {
@@ -257,7 +257,8 @@ def _choose_action(
 def _has_unreadable_pins(revisions: Mapping[str, ProposedRevision], edits: tuple[RevisionEdit, ...]) -> bool:
     """Return whether an object with a proposed revision cannot be read now.
 
-    A new commit would not contain the proposed revision of this object.
+    In this case, a new proposal commit must not be written, because it would not contain the proposed revision of this
+    object.
     """
     return len(_open_revisions(revisions)) > len(edits)
 

@@ -34,11 +34,11 @@ class DraftCommit:
 class TargetBranchMerge:
     """A merge of the target branch into a draft.
 
-    The merge commit contains the draft, with the content of `commit` at all paths that differ between `base` and
-    `commit`.
+    At each path that differs between `base` and `commit`, the merge commit has the content of `commit`. At all other
+    paths, it has the content of the draft.
 
     Attributes:
-        commit: The head of the target branch, which is merged.
+        commit: The head of the target branch.
         base: The commit of the target branch that the draft branch starts at.
     """
 
@@ -116,7 +116,7 @@ class DraftHistory(Protocol):
     def has_unpublished_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
     ) -> bool:
-        """Return whether `head` has a path that differs from `base` and from `branch`.
+        """Return whether any path has a content in `head` that differs from its content in both `base` and `branch`.
 
         Paths of the packages in `besides` are ignored.
         """
@@ -128,13 +128,14 @@ class DraftChanges:
     """Decisions about the packages of one draft branch.
 
     Attributes:
-        new_commits: The commits with new content, by package.
-        reverts: The commits that restore the content of the target branch, by package.
+        new_commits: Maps a package to the commit with its new content.
+        reverts: Maps a package to the commit that restores the content of the target branch.
         open_packages: The packages with a recorded draft version.
         moved_packages: The packages that the draft changes, and that the target branch changed after the start of the
             draft branch.
         edited_packages: The packages with local changes on the target branch.
-        restores: The commits that restore the content of the draft after a merge of the target branch, by package.
+        restores: Maps a package to the commit that restores the content of the draft after the target branch is
+            merged into the draft.
     """
 
     new_commits: Mapping[str, DraftCommit]

@@ -192,7 +192,7 @@ class OpenDraft:
         )
 
     def list_refusals(self, names: Collection[str] = ()) -> tuple[BlockingReason, ...]:
-        """Return the reasons that block the packages with these names. If `names` is empty, check the whole draft."""
+        """Return the reasons why the packages in `names` are blocked. If `names` is empty, check the whole draft."""
         reasons = [reason for package in self.select_packages(names) for reason in self._list_package_refusals(package)]
         clash = _find_clash(self, [file.path for file in self.select_files(names) if not file.is_mergeable])
         return (*reasons, *([clash] if clash else []))

@@ -133,7 +133,7 @@ def reject_draft(draft: OpenDraft, *, should_reject_unproposed: bool = False) ->
 
 
 def drop_draft(draft: OpenDraft, packages: Collection[str]) -> DropDraft:
-    """Return the packages to remove from a draft. If `packages` is empty, the whole draft is deleted."""
+    """Plan to remove packages from a draft. If `packages` is empty, delete the whole draft."""
     return DropDraft(draft.select_packages(packages), not draft.list_other_files(packages))
 
 

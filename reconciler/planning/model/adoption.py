@@ -36,9 +36,9 @@ def build_adopted_package(existing: FileTree, source: FileTree, clean: FileTree)
 
 
 def _write_with_text_of(existing: File, source: File, clean: File) -> File | None:
-    """Return a file with the data of the source and the comments, quotes and key order of the existing file.
+    """Return a file with the data of `source`, and with the comments, quotes and key order of `existing`.
 
-    Return None if the data of the existing file differs from the data of `clean`, which is the rendered file.
+    `clean` is the rendered file. Return None if the data of `existing` differs from the data of `clean`.
     """
     files = [parse_cached(file.data) for file in (existing, source, clean)]
     parsed = [file for file in files if isinstance(file, YamlFile)]

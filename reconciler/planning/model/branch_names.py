@@ -32,8 +32,8 @@ class ReservedBranches:
     """Branch names that the reconciler uses itself, so that no target may use them.
 
     Attributes:
-        branch_templates: Templates for branch names, by the name of the setting, e.g. `drafts.branch`.
-        branch_names: Complete branch names, by the name of the setting.
+        branch_templates: Maps the name of a setting, e.g. `drafts.branch`, to its template for branch names.
+        branch_names: Maps the name of a setting to the complete branch name that it contains.
     """
 
     branch_templates: Mapping[str, str]

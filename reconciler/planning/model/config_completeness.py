@@ -38,9 +38,10 @@ class ConfigCompleteness:
         return "" not in self.uncertain_tenants
 
     def includes(self, record: PackageRecord) -> bool:
-        """Return whether all objects are known that can request a recorded package.
+        """Return whether the config is complete for a package: all objects that can request the package are known.
 
-        Return False if some objects are unknown and the tenant of the package is unknown too.
+        If objects of some tenants are unknown, the tenants of the package must be known, and must have no unknown
+        objects.
         """
         if self.includes_all:
             return True

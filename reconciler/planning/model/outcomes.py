@@ -205,7 +205,9 @@ class Draft:
         base_tree, plain_tree, merged_tree: The source trees, as in `RenderedVersion`.
         task: The kind of the change, named like the task types of Porch: clone, update, edit and others.
         previous_files: The files that the draft replaces.
-        causes: The reasons for the new version: changed dependencies, `variant`, `branch` or `downgrade`.
+        causes: The reasons for the new version: the names of changed dependencies and facts. The facts include
+            `variant`, which is also the only reason for a new package. `downgrade` means that the new upstream version
+            is older. `branch` means that only the content of a branch changed.
     """
 
     variant: Variant
@@ -253,7 +255,7 @@ class Blocked:
     Attributes:
         should_retry: Whether the error can be temporary. Then the outcome is not recorded, and the next pass tries
             again.
-        policy_usage: The resources that name each override policy, and the rules that select the cluster.
+        policy_usage: For each override policy: the resources that use it, and its rules that select the cluster.
     """
 
     variant: Variant

@@ -40,7 +40,7 @@ def serialize_conflict(conflict: Conflict) -> dict[str, Any]:
     """Serialize a conflict. Sides without a value are omitted.
 
     Values of Secrets, and other values that contain a secret, are masked. In a conflict about a whole resource, file or
-    package, the content is not serialized. A side that contains the resource, file or package has the value True.
+    package, the value of a side is True instead of the content.
     """
     sides = {side: value for side in _SIDES if (value := getattr(conflict, side)) is not ABSENT}
     data = {
@@ -271,7 +271,8 @@ def remove_special_entries(inputs: RenderInputs) -> RenderInputs:
 
 # The value of `Conflict.rule` if a local change is missing after the render, although no merge reported a conflict.
 NOT_KEPT_RULE = "not-kept"
-# Update strategies that replace local changes. `Conflict.rule` of a replaced local change is the name of the strategy.
+# Update strategies that replace local changes. Each replaced local change causes a conflict whose field `rule` contains
+# the name of the strategy.
 REPLACING_STRATEGIES: tuple[UpdateStrategy, ...] = ("copy-merge", "force-delete-replace")
 EMPTY_SOURCE = PackageSource(FileTree(), FileTree(), FileTree())
 
@@ -375,7 +376,7 @@ def _merge_draft_changes(source: PackageSource, draft: BranchPackage, options: M
 
 
 def _restore_generated(source: PackageSource, options: MergeOptions) -> PackageSource:
-    """Restore every file and field of a generated package that its controller generates.
+    """In a generated package, restore every file and field that the controller generates.
 
     A replaced local change is recorded as a conflict. Files and fields that people added are kept.
     """
@@ -484,10 +485,10 @@ class SourceContent:
 
     Attributes:
         findings: Warnings and information about the render of the source.
-        programs: The identities of the programs that rendered the source, by their keys in traces.
-        templates: The template file that wrote each file of a chart.
-        values: The values of each chart, if they include values files of sources. Otherwise ().
-        source_names: The name of the source of each file. {} for a package with one upstream.
+        programs: Maps trace keys to the identities of the programs that rendered the source.
+        templates: For charts: maps each rendered file to the template file that wrote it.
+        values: The values of each chart. () if these values include no values files of sources.
+        source_names: Maps each file to the name of its source. {} for a package with one upstream.
         charts: The charts that were downloaded for the functions of the package.
     """
 
@@ -555,8 +556,8 @@ def read_render_inputs(
 ) -> RenderInputs | None:
     """Read the inputs of a render.
 
-    If the record of a package contains no version, the reconciler did not render this package. The merge base is then
-    the upstream that its `upstreamLock` refers to, or an empty tree for a generated package.
+    If the record of a package contains no version, the reconciler has never rendered the package. The merge base is
+    then the upstream that the `upstreamLock` of the package refers to. For a generated package, it is an empty tree.
 
     Returns:
         The inputs, or None if the upstream at the merge base cannot be found.
@@ -633,8 +634,8 @@ def _find_deleted_tree(record: PackageRecord, observed: ObservedPackage) -> Tree
 
 def _get_previous_overrides(record: PackageRecord, observed: ObservedPackage) -> PreviousOverrides:
     policies = (parse_policy_name(name) for name in record.policy_usage)
-    # The applied rules are unknown if the package has an owner but no recorded render. Its record was then restored
-    # from its status file.
+    # If the record has an owner but no last render, it was restored from the status file of the package. Such a record
+    # does not contain the applied rules.
     is_known = record.desired_tree is not None or not record.is_owned
     return PreviousOverrides(
         tuple(policy for policy in policies if policy),

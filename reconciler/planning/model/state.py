@@ -254,10 +254,10 @@ class PackageRecord:
         return frozenset(text for texts in rules for text in texts.values())
 
     def find_published_rule_texts(self, published: TreeId | None) -> Mapping[RuleId, str]:
-        """Return the content of the override rules that the published package was rendered with.
+        """Return the contents of the override rules that the render of the published package applied.
 
-        If the package was deleted from the target branch, the last published revision is used. Drafted and declined
-        versions are ignored.
+        If the package was deleted from the target branch, use its last published revision. Ignore drafted and declined
+        versions.
         """
         last = self.published_version or (self.revisions[-1].version if self.revisions else None)
         if self.desired_tree is not None and self.desired_tree in (published, last and last.rendered):
@@ -361,7 +361,10 @@ class TargetState:
 
     @cached_property
     def config_sources(self) -> tuple[ConfigSources, ...]:
-        """The `config_sources` of all owned packages: the object IDs by config file. A shared mapping occurs once."""
+        """The `config_sources` mappings of all owned packages. Each one maps config files to object IDs.
+
+        If several packages share one mapping object, the result contains it once.
+        """
         owned = (record for record in self.packages.values() if record.is_owned)
         return tuple({id(record.config_sources): record.config_sources for record in owned}.values())
 
@@ -373,7 +376,7 @@ class TargetState:
 
     @cached_property
     def active_packages_by_kind(self) -> Mapping[tuple[str, str], tuple[tuple[str, PackageRecord], ...]]:
-        """The active packages (`list_active_packages`), by the API group and kind of their owner."""
+        """Maps an API group and kind to the active packages (`list_active_packages`) whose owners have this kind."""
         packages: dict[tuple[str, str], list[tuple[str, PackageRecord]]] = {}
         for package, record in self.list_active_packages():
             packages.setdefault((record.owner.key.group, record.owner.key.kind), []).append((package, record))

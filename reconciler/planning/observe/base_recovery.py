@@ -1,8 +1,8 @@
-"""Recovery of the merge base of a package after its state was lost, if the source is downloaded or rendered.
+"""Recovery of the merge base of a package after the state was lost.
 
-Git does not contain the merge base of such a package. The merge base is rendered again from the inputs in the status
-file of the package, and must have the tree that the status file contains. A different tree would be wrong: a merge
-would treat its differences from the package as local changes.
+This module is for packages whose source is a download or a render, because Git does not contain the merge base of such
+a package. The merge base is rendered again from the inputs in the status file of the package. The resulting Git tree
+must be the tree in the status file. Otherwise, a merge would treat the differences between both trees as local changes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ The first argument is the ID of the config. If the variant is unknown, the resul
 
 
 def find_no_variant(config: str, variant: Variant) -> str:
-    """Return the reason why no variant of an earlier config is known.
+    """Return the message that an earlier config cannot be read, so that its variant is unknown.
 
-    This `RecordedVariantFinder` is the default. It reads no earlier config.
+    This function is the default `RecordedVariantFinder`. It never reads a config.
     """
     return f"config {config} cannot be read"
 
@@ -250,9 +250,10 @@ class _BaseRecovery:
         return RecoveredBase(base, merged, upstream.summary, upstream.chart_release)
 
     def _use_accepted_base(self, render: _BaseRender, missing_config: str) -> RecoveredBase | UnavailableBase:
-        """Return the merge base that an annotation of the owner accepts instead of the recorded base.
+        """Return a merge base that replaces the lost recorded base, if the owner allows a replacement.
 
-        If the owner accepts none, return the reason and the next steps.
+        The owner allows it with the strategy `force-delete-replace`, or with an annotation that accepts this merge
+        base. Otherwise, return the reason and the next steps.
 
         Args:
             missing_config: The reason why the values of the recorded config are unknown, or "".

@@ -81,10 +81,12 @@ def recover_state(
     variants: Iterable[Variant],
     inputs: RecoveryInputs,
 ) -> TargetSnapshot:
-    """Return the snapshot with a record for every requested package whose status file names the requesting owner.
+    """Return the snapshot with recovered records for requested packages that have no record.
 
-    If the state is empty, revision numbers are also recovered from tags, because a number must never be used again.
-    Tags are also read for requested packages that the target branch does not contain.
+    A record is recovered if the package's status file contains the requesting owner.
+
+    If the state contains no packages, a record is also recovered if the package has revision tags, so that no revision
+    number is used twice. The target branch need not contain such a package.
     """
     packages = [
         _read_statuses(snapshot, variant)

@@ -211,7 +211,10 @@ def _publish_version(record: PackageRecord, version: RenderedVersion, commit: Co
 
 
 def _return_to_revision(record: PackageRecord, revision: PublishedRevision) -> PackageRecord:
-    """Return the record after the target branch returned to an older revision. The newer revision is declined."""
+    """Return the record after the content of the target branch changed back to the older `revision`.
+
+    The newer revision that was published before is recorded as declined.
+    """
     versions = [entry.version for entry in record.revisions]
     reverted = (
         record.published_version
@@ -227,8 +230,8 @@ def _return_to_revision(record: PackageRecord, revision: PublishedRevision) -> P
 def track_drafts(state: TargetState, target: Target, heads: TargetHeads, repository: GitObjectReader) -> TargetState:
     """Return the state with the changes of the draft branches since the last pass.
 
-    - If a draft branch was deleted, or its pull request was closed, its versions are declined. A package whose
-      published tree has changed as well is not declined, but planned again.
+    - If a draft branch was deleted, or its pull request was closed, the versions on this branch are declined. There is
+      one exception: if the published tree of a package has also changed, this package is planned again.
     - If a package was removed from a draft, its version is declined.
     - If someone else pushed to a draft branch, the branch is recorded as edited.
     """
@@ -432,8 +435,8 @@ class TargetSnapshot:
     def _is_already_published(self, package: str, draft: DraftBranch, drafted: TreeId | None) -> bool:
         """Return whether the version of the package on the draft branch was published before.
 
-        The trees on the two branches then differ only because the target branch was changed or reverted after the
-        publication.
+        If so, the draft branch and the target branch differ only because the target branch was changed or reverted
+        after the publication.
         """
         record = self.state.packages.get(package)
         if record is None or record.draft_version:

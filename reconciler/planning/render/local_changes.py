@@ -105,7 +105,11 @@ def _remove_changed_fields(package: BranchPackage, rules: TemplateMergeRules) ->
 def _iterate_inherited_fields(
     package: BranchPackage, rules: TemplateMergeRules
 ) -> Iterator[tuple[tuple[str, str], DataPath, Any, Any, Any]]:
-    """Yield each inherited field: the child, the path, and the rendered, the local and the child's own value."""
+    """Yield each field that a child inherits from its parent.
+
+    Each tuple contains the child, the path of the field, and three values of the field: the rendered value, the value
+    with local changes, and the value in the child's own template.
+    """
     if not package.is_edited:
         return
     local, own = dict(_iterate_children(package.files, rules)), dict(_iterate_children(package.merged, rules))

@@ -16,7 +16,10 @@ _MAX_CACHED_RESULTS = 256
 
 
 class _UncachedResultError(Exception):
-    """Contains a result that must not be cached. This class is an exception, because caches do not store exceptions."""
+    """Contains a result that must not be cached.
+
+    A cached function raises the result as this exception, because its cache does not store exceptions.
+    """
 
     def __init__(self, result: object) -> None:
         super().__init__()
@@ -46,7 +49,7 @@ class RenderStep(Generic[Result]):
 
         Args:
             apply: The function of the step. If the step does not depend on the cluster, its arguments are hashable.
-            can_cache: Returns whether the same arguments always have this result.
+            can_cache: Receives a result, and returns whether the same arguments always lead to this result.
         """
         self.name = name
         self.depends_on_cluster = depends_on_cluster

@@ -343,7 +343,8 @@ class _RenderRun:
     """One render in progress.
 
     Attributes:
-        rule_results: The name of each step that can replace local changes, and the package after this step.
+        rule_results: For each completed step that can replace local changes: the name of the step, and the package
+            after the step.
         stages: The package after each step, if the renderer records the steps.
         findings: The findings of the steps until now.
     """
@@ -509,7 +510,8 @@ def _list_path_findings(variant: Variant, files: Iterable[str]) -> tuple[Finding
 def _iterate_credential_findings(files: FileTree) -> Iterator[Finding]:
     """Yield an error for each URL with credentials in a Kptfile, because a draft would copy them to another branch."""
     for path, file in files.items():
-        # Parse only a Kptfile with @ or a YAML escape, because each URL with credentials contains one of these.
+        # To save time, parse only a Kptfile that contains "@" or a backslash. Each URL with credentials contains "@",
+        # and YAML can write this character as an escape with a backslash.
         if path.rpartition("/")[2] == KPTFILE and (b"@" in file.data or b"\\" in file.data):
             kptfile = read_kptfile(file.data)
             yield from find_credentials(kptfile, path) if isinstance(kptfile, Kptfile) else ()
@@ -527,7 +529,8 @@ def _clone(
         # Keep the files, because the package is already a clone of the requested upstream.
         files = source.files
     else:
-        # Keep the text of charts and plain manifests: their resources get no merge comments.
+        # Add merge comments only to the resources of kpt packages. The resources of charts and plain manifests keep
+        # their text.
         files, findings = CLONE_STEP(source.files, name, lock, engine.profile, source.base, upstream.is_kpt_package)
     return files, findings
 

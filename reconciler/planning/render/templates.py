@@ -43,8 +43,8 @@ class TemplateMerger:
     """Merges Kafka templates with the template merge rules of one config commit.
 
     Attributes:
-        pairs_cache: The pairs of a parent and a child, by the trees of the packages that contain them.
-        roles_cache: Whether a package contains a parent or a child, by the tree of the package.
+        pairs_cache: For the trees of several packages: the pairs of a parent and a child in these packages.
+        roles_cache: For the tree of one package: whether the package contains a parent or a child.
     """
 
     merge_rules: tuple[TemplateMergeRule, ...] = field(default_factory=lambda: (load_built_in_rule(),))

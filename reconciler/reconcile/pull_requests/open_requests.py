@@ -101,7 +101,7 @@ class PullRequestCache:
         return frozenset(self._open) | frozenset(self.failures)
 
     def list_unavailable_hosts(self) -> dict[str, str]:
-        """Return an error message for each forge that failed for all its repositories, by host name."""
+        """Return the host name and an error message of each forge that failed for all its repositories."""
         if not self.failures:
             # Return early, so that a pass without failures does not parse the URLs of all repositories.
             return {}
@@ -174,9 +174,12 @@ class PullRequestCache:
     def find_target_requests(
         self, target: Target, state: TargetState, drafts: Mapping[str, CommitId]
     ) -> TargetRequests:
-        """Return the reviews of the drafts of a target. `drafts` contains the heads of the draft branches.
+        """Return the state of the pull requests for the drafts of a target.
 
-        The result is empty if the pull requests were not read. No draft is then approved or declined.
+        If the pull requests were not read, the result is empty, so that the pass approves or declines no draft.
+
+        Args:
+            drafts: The heads of the draft branches.
         """
         if target.url not in self._open:
             return TargetRequests()

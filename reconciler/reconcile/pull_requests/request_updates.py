@@ -306,8 +306,8 @@ class PullRequestUpdater:
             request = forge.create(self._options.build_request(task, text))
             result.is_opened = True
         except ForgeRefusedError as error:
-            # The forge refuses a second pull request for the same branch. Find the existing pull request: another
-            # writer can have opened it, or an earlier call that received no response.
+            # The forge refuses a second pull request for the same branch. Find the existing pull request. Another
+            # writer opened it, or an earlier call of this process opened it but received no response.
             existing = forge.find(task.branch, task.target.branch)
             if existing is None or existing.state != "open":
                 raise

@@ -107,7 +107,8 @@ def write_request_texts(
 
     Args:
         get_commit_url: Returns the URL of a page that shows a commit.
-        can_use_label: Returns for the URL of a repository whether reviewers can accept conflicts with a label.
+        can_use_label: Receives the URL of a repository. Returns whether its reviewers can use a label to accept
+            conflicts.
     """
     remaining = _MAX_WAITING_TEXTS
     drafts_by_target: dict[Target, Mapping[str, OpenDraft]] = {}

@@ -129,9 +129,9 @@ class TargetContents:
         return self._sources.add_dependencies(upstream, files) if upstream.chart_dependencies else files
 
     def _read_package_source(self, source: PackageSource) -> FileTree:
-        """Return the files of one of several sources.
+        """Return the files of one of the sources of a package.
 
-        If a source is used only for its values, return its values files.
+        For a source that contributes only Helm values to the package, return only its values files.
         """
         if source.values_files is None:
             return self.read_unrendered_source(source.upstream)
@@ -366,9 +366,9 @@ class OwnedPackages:
         return {location: record.trace.keys() for location, record in self._records()}
 
     def get_blocked_counts(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:
-        """Return the packages with held removals, by the parent of their owner, or by the owner if it has no parent.
+        """For each owner, return the packages whose removal is held. If an owner has a parent, use the parent instead.
 
-        The value for each package is the number of packages that the parent had when the removal was first held.
+        Each package is mapped to the number of packages that the owner or parent had when the removal was first held.
         """
         counts: dict[ObjectKey, dict[PackageLocation, int]] = {}
         for location, record in self._records():

@@ -47,11 +47,11 @@ def _list_kinds(upstreams: set[str], targets: set[str]) -> dict[str, FetchKind]:
 
 
 class Remotes:
-    """All remotes of a pass, by URL. The end of the context (`with`) ends the processes that read the mirrors.
+    """All remotes of a pass, by URL. The end of the `with` block ends the processes that read the mirrors.
 
-    A pass waits a limited time for the fetch or push of each remote. If the job takes longer, the remote is late. The
-    job of a late remote continues in its thread, and no other thread uses the mirror. Until a later pass takes the
-    result of the job, `failures` contains an error for the remote.
+    A fetch or push of a remote is a job in its own thread. A pass waits a limited time for each job. If a job takes
+    longer, its remote is late: the job continues in its thread, and no other thread uses the mirror of the remote.
+    Until a later pass takes the result of the job, `failures` contains an error for the remote.
 
     Attributes:
         failures: The last error of each remote that cannot be read in this pass.
@@ -91,8 +91,8 @@ class Remotes:
         self._availability = RemoteAvailability(limits.clock, should_log=limits.should_log_outages)
         # The kind of the last fetch of each remote, by URL, in the order in which the fetches started.
         self._kinds: dict[str, FetchKind] = {}
-        # The URLs of remotes whose last fetch was late. A pass does not wait for a fetch of such a remote until an
-        # earlier fetch of the same remote has ended in time.
+        # The URLs of remotes whose last fetch was late. Passes do not wait for fetches from these remotes. A remote is
+        # removed from the set when a fetch ends in time.
         self._slow: set[str] = set()
         # Copies of the mirrors before their last fetch or push. Only remotes that were fetched successfully have a
         # copy.
@@ -117,10 +117,12 @@ class Remotes:
         self._at_end()
 
     def fetch(self, upstreams: Iterable[str], targets: Iterable[str]) -> None:
-        """Fetch several remotes at the same time. A remote whose fetch fails has its error in `failures`.
+        """Fetch several remotes at the same time. If a fetch fails, store the error of the remote in `failures`.
 
-        A remote in back-off is not fetched, and its last error remains. A remote whose earlier fetch was late is not
-        fetched again. If the late fetch has ended, its result is used.
+        Do not fetch these remotes:
+
+        - A remote in back-off. Its last error stays in `failures`.
+        - A remote whose fetch in an earlier pass took too long. If this fetch has ended now, use its result.
         """
         kinds = _list_kinds({*upstreams}, {*targets})
         self.has_refetched = self.has_refetched or not self._fetched.isdisjoint(kinds)
@@ -232,7 +234,10 @@ class Remotes:
         self._previous_mirrors |= {url: copy(self._mirrors[url]) for url in urls if url in self._complete}
 
     def _take_late_results(self, url: str, kind: FetchKind) -> bool:
-        """Take the results of late jobs of a remote. Return whether one of them was a fetch of this kind."""
+        """Record the results of the late jobs of a remote that have ended.
+
+        Return whether one of these jobs was a fetch of the given kind.
+        """
         push_result = self._pushes.take_result(url)
         if push_result:
             self._record_push(url, push_result.result)
@@ -262,7 +267,10 @@ class Remotes:
         return self._fetches.is_late(url) or self._pushes.is_late(url)
 
     def include_late_errors_in_digest(self) -> None:
-        """Include the errors of all currently late remotes in `digest`, because this pass cannot read these remotes."""
+        """Include the errors of all currently late remotes in the result of `digest`.
+
+        This pass cannot read these remotes. With the errors, the digest changes when a later pass can read them.
+        """
         self._late_urls_in_digest = frozenset(
             url for url, error in self.failures.items() if isinstance(error, RemoteBusyError)
         )
@@ -362,7 +370,10 @@ class Remotes:
         return self.get_even_if_missing(url)
 
     def list_branches(self, url: str) -> Mapping[str, CommitId] | None:
-        """Read the current branches from a remote, by full ref name. Return None if the remote does not respond."""
+        """Request the current branches from a remote. Return the head of each branch, with its full ref name as key.
+
+        Return None if the remote does not respond.
+        """
         remote = self.get(url)
         try:
             return remote.mirror.list_remote_branches() if remote else None

@@ -57,10 +57,10 @@ TreeChange = tuple[str, TreeEntry | None]
 def list_tree_changes(
     trees: TreeReader, old: TreeId | None, new: TreeId | None, head: TreeId | None = None, folder: str = ""
 ) -> Iterator[TreeChange]:
-    """Yield each path that differs between `old` and `new`, with its entry in `new`, or None if it was removed.
+    """Yield each path that differs between `old` and `new`, and the entry of the path in `new`.
 
-    An added or removed folder is yielded as one path. If `head` contains a different version of the folder, each file
-    of the folder is yielded instead.
+    The entry of a removed path is None. An added or removed folder is yielded as one path, unless `head` contains a
+    different version of this folder. In that case, each file of the folder is yielded.
     """
     before, after, current = (_list_entries(trees, tree) for tree in (old, new, head))
     for name in sorted({*before, *after}):
@@ -90,7 +90,8 @@ def has_conflicting_changes(
 ) -> bool:
     """Return whether a merge of `branch` into `head` would undo a change that `head` made since `base`.
 
-    Paths in `outside`, and all paths below them, are ignored. A path that the daemon cannot write is always a conflict.
+    Changes at or below a path in `outside` are ignored. A change at a path that the daemon cannot write is always a
+    conflict.
     """
     for path, entry in list_tree_changes(trees, base, branch, head):
         if not is_tree_path(path):
@@ -181,7 +182,7 @@ class Remote:
 
     @property
     def has_earlier_refs(self) -> bool:
-        """Whether some refs were replaced, because the caller reads an earlier state than that of the last fetch."""
+        """Whether `with_refs_at` replaced some refs, so that this object reads an earlier state than the last fetch."""
         return bool(self._replaced_refs)
 
     def peel_ref(self, ref: str) -> CommitId | None:
@@ -277,7 +278,7 @@ class Remote:
             folders = [(TreeId(entry.id), names) for entry, names in entries if entry and names and entry.is_tree]
 
     def prefetch_states(self, commits: Sequence[CommitId]) -> None:
-        """Read the objects that `read_state` needs for these state commits in a few requests, and cache them."""
+        """Cache the objects that `read_state` needs for these state commits. Read them in a few requests."""
         new = [commit for commit in commits if commit not in self._states]
         folders = self.prefetch_folder(new, "packages")
         trees = [*folders, *(self.read_commit(commit).tree for commit in new)]
@@ -315,7 +316,10 @@ class Remote:
     def has_unpublished_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
     ) -> bool:
-        """Return whether any path at `head` differs from both `base` and `branch`. Paths in `besides` are ignored."""
+        """Return whether a path has a version at `head` that differs from its versions at `base` and at `branch`.
+
+        Paths in `besides` are ignored.
+        """
         return self._has_difference(
             *(self.read_commit(commit).tree for commit in (head, base, branch)), ignored=besides
         )
@@ -466,7 +470,10 @@ class TargetRepository:
     def has_unpublished_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
     ) -> bool:
-        """Return whether any path at `head` differs from `base` and from `branch`, except in packages in `besides`."""
+        """Return whether a path has a version at `head` that differs from its versions at `base` and at `branch`.
+
+        Paths of the packages in `besides` are ignored.
+        """
         target = self._target
         paths = [
             path
@@ -485,7 +492,7 @@ class TargetRepository:
         return self._remote.has_conflicting_changes(head, base, branch, [*outside, *self._ignored_paths])
 
     def list_tagged_revisions(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
-        """Return the tagged revisions of these packages of the target, by package."""
+        """Return a mapping from each of these packages of the target to its tagged revisions."""
         return self._list_tagged_revisions(self._target, packages)
 
     def list_draft_commits(self, head: CommitId, base: CommitId) -> Sequence[DraftCommit]:

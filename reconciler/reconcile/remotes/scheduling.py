@@ -61,7 +61,7 @@ class Backoff:
         return wait.failures if wait else 0
 
     def retry(self, key: str) -> None:
-        """End the wait of one key, because a person requested it. Every thread can call this function."""
+        """End the wait of one key, because a person requested a retry. Any thread can call this function."""
         self._retried.add(key)
 
     def retry_now(self) -> None:
@@ -163,8 +163,8 @@ class WorkerPool(Generic[_T]):
     ) -> dict[str, WorkerResult[_T]]:
         """Run jobs by name, and return the results of the jobs that ended in time.
 
-        The names must not be names of late jobs. The call does not wait for jobs in `background`. At most `max_jobs`
-        background jobs run at the same time. The other background jobs do not start.
+        A job must not have the name of a late job. The jobs in `background` are late from their start, so that the call
+        does not wait for them. If `max_jobs` late jobs are running, a background job does not start.
         """
         waiting = [name for name in jobs if name not in background]
         awaited = set(waiting)

@@ -324,7 +324,7 @@ class TargetHeadReader:
         self._root_commits: dict[str, CommitId] = {}
 
     def list_draft_branches(self, target: Target, state: TargetState, packages: Iterable[str]) -> set[str]:
-        """Return the names of all branches on which drafts of these packages are now, or can be written."""
+        """Return the recorded draft branches, all removal branches, and the draft branches of `packages`."""
         return _list_draft_branches(self._templates, target, state, packages)
 
     def read(self, target: Target, remote: Remote, state: TargetState, packages: Iterable[str]) -> TargetHeads:
@@ -499,7 +499,10 @@ class DraftReader:
 def _list_draft_files(
     remote: Remote, targets: Iterable[Target], states: Mapping[Target, TargetState | Finding]
 ) -> Iterator[tuple[CommitId, str]]:
-    """Yield the status file and the Kptfile of each drafted package, with the head of its draft branch."""
+    """Yield the paths of the status file and the Kptfile of each drafted package.
+
+    Each path comes with the head of the draft branch that contains the file.
+    """
     for target in targets:
         state = states.get(target)
         for package, record in state.packages.items() if isinstance(state, TargetState) else ():

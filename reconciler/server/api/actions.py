@@ -107,7 +107,7 @@ def _submit(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ReviewJ
         )
         _check_drafts(confirmation)
         # In the console, a person types the number of targets to confirm an action. In the API, this is not necessary,
-        # because the request names each target with its heads.
+        # because the request contains each target with its heads.
         submission = Submission(
             confirmation.id, body.reason, confirmation.typed_count, body.idempotency_key, request.id,
             channel="api",

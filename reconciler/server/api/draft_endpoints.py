@@ -78,7 +78,7 @@ def _select_targets(request: ApiRequest) -> list[TargetEntry]:
 
 
 def _list_branches(target: TargetEntry, package: str) -> Iterator[_Branch]:
-    """Yield the draft branches of a target, sorted by name. Without `package`, all branches are selected."""
+    """Yield the draft branches of a target, sorted by name. If `package` is set, skip branches without it."""
     members: dict[str, list[DraftMember]] = {}
     for draft in target.drafts:
         members.setdefault(draft.member.branch, []).append(draft.member)

@@ -108,7 +108,7 @@ def verify_logout_token(token: str, keys: SigningKeys, recipient: TokenRecipient
     """
     claims = _verify(token, "logout token", keys, recipient, _LOGOUT_CLAIMS)
     events = claims["events"]
-    # Refuse an ID token, which has a valid signature too. Only logout tokens have this event, and they have no nonce.
+    # Refuse ID tokens. They have a valid signature too, but only a logout token has this event and has no nonce.
     if not (isinstance(events, dict) and isinstance(events.get(_LOGOUT_EVENT), dict)) or "nonce" in claims:
         raise SignInError("TokenInvalid", "the token is not a logout token")
     if not any(isinstance(claims.get(name), str) and claims[name] for name in ("sub", "sid")):

@@ -165,9 +165,9 @@ class OidcProvider:
         return known if len(claims) == 1 else self._read_person(self._add_known(claims, known))
 
     def _add_known(self, claims: Mapping[str, Any], known: Reviewer) -> Mapping[str, Any]:
-        """Add the mail address and name of `known` if the claims lack the mail address. Do not add the known groups.
+        """If the claims contain no mail address, add the mail address and the name of `known`, but not its groups.
 
-        Not all providers send the mail address again after the sign-in.
+        Some providers send the mail address only at the sign-in, and not in later responses.
         """
         options = self._options
         if claims.get(options.email_claim) is not None:

@@ -24,7 +24,7 @@ class ProviderMetadata:
 
 
 class MetadataCache:
-    """The metadata, which is read again after an hour. The object is thread-safe.
+    """Caches the metadata of an OpenID Connect provider for one hour. The cache is thread-safe.
 
     Args:
         clock: Returns the seconds of a monotonic clock.

@@ -1,4 +1,7 @@
-"""Checks of people at their provider: new groups during a session, and the end of sessions at the provider."""
+"""Updates the sessions of people with data from their OpenID Connect provider.
+
+During a session, the groups of the person can change. A session also ends if the provider requests this.
+"""
 
 from __future__ import annotations
 

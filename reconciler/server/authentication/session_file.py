@@ -29,11 +29,11 @@ _KEY_PURPOSE = b"reconciler console sessions"
 
 @dataclass(frozen=True)
 class SavedSessions:
-    """The content of the file.
+    """The content of a session file.
 
     Attributes:
         form_key: The key of the CSRF tokens of forms, as hexadecimal digits.
-        sessions: The sessions by their IDs.
+        sessions: Maps the ID of a session to the session.
     """
 
     form_key: str
@@ -63,7 +63,7 @@ class SessionFile:
     """Stores sessions. An error is logged and not raised, because people can sign in again.
 
     Args:
-        keys: The keys. If they cannot be read any more, nothing is stored.
+        keys: The keys that encrypt the file. If they cannot be read any more, no sessions are stored.
     """
 
     def __init__(self, file: Path, keys: ReloadedFile[MultiFernet]) -> None:

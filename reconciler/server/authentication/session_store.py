@@ -80,7 +80,7 @@ class SessionStore:
             self._sessions = OrderedDict(sorted(sessions.items(), key=lambda item: item[1].used_at)) | self._sessions
 
     def write_with(self, write: Callable[[Mapping[str, StoredSession]], None] | None) -> None:
-        """Call `write` with all sessions after each change. If `write` is None, store sessions only in memory."""
+        """Store all sessions with `write` now and after each change. If `write` is None, keep them only in memory."""
         self._write = write
         self._store()
 
@@ -123,7 +123,7 @@ class SessionStore:
         return int(session.ends_at - self._clock()) if session else 0
 
     def list_current(self) -> tuple[StoredSession, ...]:
-        """Return all sessions that have not ended, the session with the newest request first."""
+        """Return all sessions that have not ended, sorted by the time of their last request, newest first."""
         now = self._clock()
         with self._lock:
             return tuple(session for session in reversed(self._sessions.values()) if session.ends_at > now)
@@ -162,7 +162,7 @@ class SessionStore:
                 self._sessions[identifier] = change(session)
 
     def delete_matching(self, is_match: Callable[[StoredSession], bool]) -> int:
-        """End all sessions for which a function returns true, and return their number."""
+        """End all sessions for which `is_match` returns true. Return the number of ended sessions."""
         with self._lock:
             ended = [key for key, session in self._sessions.items() if is_match(session)]
             for key in ended:

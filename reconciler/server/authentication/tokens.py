@@ -18,7 +18,7 @@ ISSUER = "token"
 def read_access_token(request: Request) -> str:
     """Return the access token in the header `Authorization`. Return "" if the header contains no access token.
 
-    For example, a proxy can add a header `Authorization` with its own token.
+    Tokens with a different prefix are ignored, because a proxy can add a header `Authorization` with its own token.
     """
     token = parse_bearer_token(request.headers.get("authorization", ""))
     return token if token.startswith(PREFIX) else ""

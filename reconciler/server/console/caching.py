@@ -1,4 +1,4 @@
-"""Compression of responses, and entity tags with which a client gets an unchanged response only once."""
+"""Compresses responses, and adds entity tags (ETag), so that clients do not download an unchanged response again."""
 
 from __future__ import annotations
 

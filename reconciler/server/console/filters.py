@@ -1,4 +1,4 @@
-"""The filters of the lists. The console and the API select the items of a list with the same query parameters."""
+"""Filters for the lists of the console and the API. Both select the items of a list with the same query parameters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SEVERITIES: Sequence[str] = tuple(severity.value for severity in Severity)
 def filter_changes(index: FleetIndex, query: QueryParams, selector: str) -> Iterable[ReviewChange]:
     """Yield the changes that match the query parameters of `CHANGE_FILTERS`, and the selector of targets.
 
-    A time that is not valid matches no change.
+    If the query parameter `since` is not a valid time, yield nothing.
     """
     if check_since(query):
         return
@@ -128,7 +128,10 @@ def filter_packages(index: FleetIndex, rows: Iterable[PackageRow], query: QueryP
 
 
 def _build_package_check(index: FleetIndex, query: QueryParams) -> Callable[[PackageRow], bool] | None:
-    """Return the check of the parameters `state`, `tenant` and `owner`. Return None if there is no such parameter."""
+    """Return a function that checks whether a package matches the parameters `state`, `tenant` and `owner`.
+
+    Return None if the query contains none of these parameters.
+    """
     state, tenant = read_choice(query, "state", PACKAGE_STATES), read_text(query, "tenant")
     owners = select_owners(index, query)
     if not state and not tenant and owners is None:
@@ -153,10 +156,11 @@ def filter_findings(index: FleetIndex, query: QueryParams) -> Iterator[Finding]:
 
 
 def _has_scope(index: FleetIndex, finding: Finding, owner: str, tenant: str) -> bool:
-    """Return whether a finding is about an object with this owner, and about a package of this tenant.
+    """Return whether a finding belongs to this owner and to this tenant. The value "" matches every finding.
 
-    The owners are the object of the finding and the objects that request its package. The tenants of a finding about an
-    object of the config are those of the packages that this object requests.
+    A finding belongs to two kinds of owners: to its own object, and to the objects that request its package. It belongs
+    to the tenant of its package. If the finding has no package, it belongs to the tenants of all packages that its
+    object requests.
     """
     location = finding.location
     target, _, package = location.package.partition("/")

@@ -17,7 +17,7 @@ _KNOWN_IDS = 20_000
 
 @dataclass(frozen=True)
 class FindingPlace:
-    """A location of findings, and the packages of these findings. `location` contains no package."""
+    """A location of findings, and the packages with these findings. The field `location.package` is empty."""
 
     location: SourceLocation
     packages: tuple[str, ...]

@@ -80,7 +80,10 @@ class CsrfTokens:
             raise HTTPException(HTTPStatus.FORBIDDEN)
 
     def compute_session_digest(self, session_id: str) -> str:
-        """Return a digest of the key and the session. `check` refuses forms of pages with a different digest."""
+        """Return a digest that identifies the key and the session.
+
+        `check` refuses a form if the digest has changed since the page with the form was created.
+        """
         return sha256(self._compute_secret(session_id)).hexdigest()
 
     def _compute_secret(self, session_id: str) -> bytes:

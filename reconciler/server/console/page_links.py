@@ -18,7 +18,11 @@ PLACEHOLDERS = ("host", "path", "commit", "file", "line")
 
 @dataclass(frozen=True)
 class LinkTemplates:
-    """The templates of the URLs of one kind of forge. If the line is unknown, `#` and the text after it are omitted."""
+    """Templates for the URLs of web pages on one kind of forge.
+
+    The template `file` can end with a fragment for the line, e.g. `#L{line}`. If the line is unknown, the URL has no
+    fragment.
+    """
 
     commit: str
     file: str
@@ -79,7 +83,7 @@ class PageLinks:
         return self._build_at(repository, commit, lambda templates: _drop_line(templates.file, line), values)
 
     def build_pull_request_url(self, repository: str, number: int) -> str:
-        """Return the URL of the page of a pull request. Return "" if it is unknown, or if there is no pull request."""
+        """Return the URL of a pull request's page. Return "" if the URL is unknown, or if `number` is 0."""
         if not number:
             return ""
         return self._build(repository, lambda templates: templates.pull_request, {"number": str(number)})

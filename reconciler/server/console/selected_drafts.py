@@ -10,7 +10,7 @@ from reconciler.output.fleet.model import ChangeVariant, DraftMember, ReviewChan
 def select_variant(change: ReviewChange, key: str, target: str) -> ChangeVariant:
     """Return the variant with this key. If there is none, return the first variant with a draft for this target.
 
-    By default, return the variant with the most targets.
+    If there is no such variant either, return the first variant of the change, which has the most targets.
     """
     with_key = (variant for variant in change.variants if variant.key == key)
     of_target = (variant for variant in change.variants if any(member.target == target for member in variant.members))

@@ -1,4 +1,8 @@
-"""The diffs of a draft as the page of a change shows them: their order, their signs, and the lines that are shown."""
+"""Prepares the diffs of a draft for the page of a change.
+
+This module determines the order of the diffs, the sign of each diff (for example "+" for a new resource), and the lines
+that the page shows.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def find_staleness(context: ConsoleContext, index: FleetIndex | None) -> Stalene
         first = min(view.remote_failures, key=lambda failure: failure.since)
         others = len(view.remote_failures) - 1
         reason = f"the remote {first.name} is unavailable: {first.message}"
-        # Convert the time of the monotonic clock to a time of day.
+        # `first.since` is a time of the monotonic clock. Convert it to a time of day.
         since = min(first.since + context.clock() - state.clock(), last_pass)
         return Staleness(since, f"{reason} (and {others} more)" if others else reason, is_partial=True)
     return None

@@ -26,8 +26,8 @@ def respond_to_unauthenticated(request: Request, context: ConsoleContext, return
             "Send a token in the header Authorization.",
         )  # fmt: skip
         response = respond_with_problem(problem)
-        # Let the script of the page load the page again, so that the person can sign in. After a form whose input was
-        # kept, let it load the page with this input.
+        # Let the script in the browser reload the page, so that the person can sign in. If the input of a form was
+        # stored, let the script open the sign-in page, which then returns to the page with this input.
         if return_path and context.sign_in:
             response.headers["HX-Redirect"] = build_sign_in_url(return_path)
         else:

@@ -71,12 +71,13 @@ def flatten_component_type(
 ) -> dict[str, Any] | tuple[Finding, ...]:
     """Return the flattened definition `name` of a component type. Return findings if the type cannot be flattened.
 
-    A component renders to the same files with this definition and with the type, if it meets two conditions:
+    A component can use the flattened definition instead of its component type. It then renders to the same files if it
+    meets two conditions:
 
-    - The component sets the values of an addon below the key of the addon.
-    - The component sets no field that the type sets.
+    - It sets the values of an addon below the key of the addon.
+    - It sets no field that the component type sets.
 
-    The locations of the findings are in the component type.
+    The findings refer to locations in the component type.
     """
     flattener = _Flattener(plan, name, limits, ExpressionBudget(limits))
     try:
@@ -98,7 +99,10 @@ _SCALAR_TYPES = frozenset({"string", "integer", "number", "boolean"})
 
 @dataclass(eq=False)
 class _PartialResource:
-    """Resource of the new definition. Patches change `template`, and `entry` contains other fields, e.g. `forEach`."""
+    """Resource of the flattened definition.
+
+    `template` is the field that patches change. `entry` contains the other fields of the resource, e.g. `forEach`.
+    """
 
     entry: dict[str, Any]
     template: Any
@@ -391,7 +395,7 @@ class _Flattener:
         return self._build_finding(finding, use.addon.manifest, use.path)
 
     def _build_finding(self, finding: FieldFinding, manifest: ConfigObject, path: DataPath) -> Finding:
-        """Return a finding at `path` of the component type. `finding` is the cause, and is located in `manifest`."""
+        """Return an error at `path` of the component type. The cause is `finding` in the object `manifest`."""
         return ComponentCodes.NOT_BAKEABLE.finding(
             f"the definition {self.name} cannot be generated, because of {manifest.key}: {finding.message}",
             self.plan.manifest.location_of(path),

@@ -78,8 +78,9 @@ def iter_programs(node: TemplateNode) -> Iterator[tuple[DataPath, CelProgram]]:
 class AddonVariable:
     """Template variable with values of a flattened addon, e.g. `spec`.
 
-    In the flattened definition, the field `key` contains the addon's fields. `config` contains the values that the
-    component type sets, in the order of the type.
+    Attributes:
+        key: Name of the field that contains the fields of the addon in the flattened definition.
+        config: Values that the component type sets for the addon, in the order of the component type.
     """
 
     name: str
@@ -287,8 +288,8 @@ def _format_object(
         for name in fixed_fields.fixed
     )
     if variable.name != _SPEC or has_other_values:
-        # Raise an error, because no expression returns the fields in the same order as a render. A render puts defaults
-        # between other fields, and orders the fields of `parameters` and `envOverrides` as in the schema.
+        # Raise an error, because the fields of a `merge` expression have a different order than the fields of a render.
+        # A render puts defaults between other fields, and sorts `parameters` and `envOverrides` as in the schema.
         raise _build_error(
             occurrence.path,
             "must name single fields, such as spec.port, because the type sets some fields of the same object",

@@ -116,7 +116,7 @@ class ShorthandWriter:
     Attributes:
         reserved_names: Type names that the component definition already uses.
         required_by_default: Value of `requiredByDefault` in the schema of the component definition.
-        types: New named types for `schema.types`, by name.
+        types: New types for `schema.types`. Maps the name of each type to its definition.
     """
 
     reserved_names: Collection[str]

@@ -87,7 +87,7 @@ def require_static_result(
 
 
 def _find_deciding_texts(container: Any, step: PathStep) -> Iterator[str]:
-    """Yield the expressions in `container` that influence which map key or list item a path step selects."""
+    """Yield the expressions in a map or list that determine which of its keys or items a path step selects."""
     match container, step:
         case str(), _ if EXPRESSION_START in container:
             yield container
@@ -166,9 +166,10 @@ def _find_deciding_merge_texts(
 
 
 def _find_templated_keys(target: PatchTarget, template: Any) -> list[str]:
-    """Return the map keys with expressions that influence the labels or containers of a resource.
+    """Return the templated map keys that can affect whether the patch target matches.
 
-    Such a key is in the labels, in the pod spec, or in a parent of the labels or pod spec, e.g. in `metadata`.
+    A templated key contains an expression. Only keys of these maps can affect the match: the labels, the pod spec, and
+    their parents, e.g. `metadata`.
     """
     paths: list[DataPath] = []
     if target.labels and not is_target_match(PatchTarget(labels=target.labels), template, ""):
@@ -212,7 +213,7 @@ def _can_omit(value: Any) -> bool:
 def find_single_expression(value: Any) -> str | None:
     """Return the text of the expression if a value consists of exactly one expression. Otherwise, return None.
 
-    Only such a value can render to any type.
+    Such a value can render to any type. A text with additional parts always renders to a string.
     """
     pieces = [piece for piece in _split(value) if not isinstance(piece, str) or not piece.isspace()]
     return pieces[0].text if len(pieces) == 1 and isinstance(pieces[0], EmbeddedExpression) else None

@@ -30,7 +30,8 @@ from reconciler.lazy_dataclasses import dataclass
 Location = tuple[str | int, ...]
 
 MAX_LOCATIONS = 10_000
-# Cost in characters of each location that a path step matches. The cost of each inspected list item is 1.
+# A path step subtracts this number of characters from the budget for each location that it matches. For each list
+# item that it inspects, it subtracts 1.
 _LOCATION_COST = 16
 _OPS_CREATING_PARENTS = ("add", "merge")
 

@@ -1,4 +1,4 @@
-"""Patch targets: the requirements that select the resources which a patch changes."""
+"""Patch targets. A patch changes all resources that meet the requirements of its target."""
 
 from __future__ import annotations
 

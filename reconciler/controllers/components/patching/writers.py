@@ -178,7 +178,11 @@ class _WriterNode:
     items: list[_WriterNode | None] = field(default_factory=list)
 
     def find_nearest(self, location: Location) -> _WriterNode:
-        """Return the node with the writer of a location: the node of the location itself, or of its nearest parent."""
+        """Return the node that contains the writer of the value at a location.
+
+        This is the node of the location if it has a writer of its own. Otherwise, it is the node of the nearest parent
+        with a writer.
+        """
         nearest_node = node = self
         for step in location:
             child = node.get_child(step)

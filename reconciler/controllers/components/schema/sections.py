@@ -53,9 +53,10 @@ def _merge_field(
 def _merge_default(
     merged: Schema, parameters: Schema, env_overrides: Schema, path: DataPath, findings: list[FieldFinding]
 ) -> Schema:
-    """Return the schema `merged` with a default: the merged defaults of the sections `parameters` and `env_overrides`.
+    """Merge the defaults of the sections `parameters` and `env_overrides`, and add the result to the schema `merged`.
 
-    If the only default is `{}` and is not valid, e.g. because a field is required, return the schema without a default.
+    If only one section has a default, and this default is `{}` and not valid, e.g. because a field is required, add no
+    default.
     """
     defaults = [section["default"] for section in (parameters, env_overrides) if "default" in section]
     if not defaults:

@@ -151,9 +151,9 @@ class CompiledTemplate:
     def render_with_origins(
         self, bindings: Mapping[str, Any], budget: ExpressionBudget
     ) -> tuple[Any, Mapping[DataPath, ValueOrigin]]:
-        """Return the rendered value, and the origin of each part of the value by the path of the part.
+        """Return the rendered value, and a mapping from the path of each part of the value to its origin.
 
-        If an expression returns a list or map, the whole list or map has one origin.
+        If an expression returns a list or map, the mapping contains one origin for the whole list or map.
         """
         origins: dict[DataPath, ValueOrigin] = {}
         return self._render(RenderState(bindings, budget, origins)), origins

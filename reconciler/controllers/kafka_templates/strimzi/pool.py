@@ -26,7 +26,7 @@ _LEGACY_NAME, _LEGACY_PORT = "external", 9094
 
 @dataclass(frozen=True)
 class Listener:
-    """An external listener. `brokers` contains labels and annotations for the objects of a broker, by broker ID."""
+    """An external listener. `brokers` maps a broker ID to the labels and the annotations for objects of this broker."""
 
     name: str
     port: int

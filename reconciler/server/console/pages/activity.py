@@ -36,7 +36,7 @@ def build_csv_file(page: PageRequest) -> Download:
 
 
 def build_json_file(page: PageRequest) -> Download:
-    """Build the file with the events that match the filters, as the API returns them, on one page."""
+    """Build a JSON file with all events that match the filters. Its format is the format of an API response."""
     events = _list_exported_events(page)
     return Download(build_activity_list(page.index, events, len(events)).to_json(), "application/json", "activity.json")
 

@@ -92,7 +92,7 @@ def _hide_names(page: PageRequest, commits: Iterable[CommitInfo | None]) -> Iter
 
 
 def _build_gone_page(page: PageRequest) -> PageContent:
-    """Build the page of a change that is not open any more: what happened to its drafts."""
+    """Build the page of a change that is not open any more. The page shows the outcomes of its drafts."""
     key = page.request.path_params["key"]
     past = page.context.archive.find(key, page.index, page.session.permissions)
     successors = Counter(draft.successor for draft in past.drafts if draft.successor) if past else {}
@@ -128,7 +128,10 @@ def group_drafts(drafts: Iterable[PastDraft]) -> Mapping[DraftOutcome, Sequence[
 
 
 def compare_lines(past: PastChange, newer: ReviewChange | None) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the lines that only the summary of the past change has, and the lines that only the newer summary has."""
+    """Compare the summary lines of a past change and of a newer change.
+
+    Return two lists: the lines that only the past change has, and the lines that only the newer change has.
+    """
     if newer is None or not past.lines:
         return (), ()
     lines = newer.variants[0].content.changes.format_summary_lines(MAX_HISTORY_LINES)

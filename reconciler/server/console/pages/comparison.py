@@ -59,7 +59,7 @@ def build_comparison_page(page: PageRequest, left: TargetEntry) -> PageContent:
         return PageContent("comparison_choice.html", values, is_from_index=True)
     pairs = compare_targets(left, right)
     column = read_text(query, "package")
-    # Several pairs can have the same column. Pairs with a package on both targets come before the other pairs.
+    # If several pairs have this column, use the first. Pairs with a package on both targets come before other pairs.
     pair = next((pair for pair in pairs if pair.column == column), None)
     if pair and pair.left and pair.right:
         return _build_values_page(page, pair.left, pair.right)

@@ -91,7 +91,7 @@ def _list_recent_events(page: PageRequest) -> Iterator[ActivityEvent]:
 
 
 def group_events(events: Iterable[ActivityEvent], index: FleetIndex) -> Iterator[EventGroup]:
-    """Yield groups of consecutive events with the same action, person, reason and package on several targets."""
+    """Group consecutive events that differ only in their targets: same action, person, reason and package."""
 
     def get_key(event: ActivityEvent) -> tuple[object, ...]:
         row = index.find_row(event.target, event.package)

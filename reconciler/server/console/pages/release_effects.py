@@ -1,4 +1,7 @@
-"""The effects of changed HelmReleases in a draft: the resources that Flux creates. The page of a change loads them."""
+"""The effects of changed HelmReleases in a draft, i.e. changes of the resources that Flux creates.
+
+The page of a change loads these effects with a separate request.
+"""
 
 from __future__ import annotations
 

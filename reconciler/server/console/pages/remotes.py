@@ -49,7 +49,7 @@ def list_remotes(page: PageRequest) -> Sequence[RemoteState]:
 
 
 def build_times(page: PageRequest) -> dict[str, float]:
-    """Return the difference between the times of day and the monotonic clock, and the end of the last pass."""
+    """Return the end of the last pass, and the offset that converts times of the monotonic clock to times of day."""
     state = page.context.state
     offset = page.context.clock() - state.clock()
     return {"offset": offset, "completed_at": (state.view.completed_at if state.view else state.clock()) + offset}

@@ -65,7 +65,7 @@ def build_list_page(page: PageRequest) -> PageContent:
 
 
 def list_columns(targets: Iterable[TargetEntry]) -> Sequence[str]:
-    """Return the columns of the matrix, sorted. Package names that differ only in the target share a column."""
+    """Return the sorted columns of the matrix. Packages whose names differ only in the target name share a column."""
     return sorted({row.column for target in targets for row in target.packages})
 
 
