@@ -103,8 +103,8 @@ _MAX_FULL_COLLECTION_SHARE = 0.02
 _FIRST_FULL_COLLECTION_SECONDS = 1.0
 
 
-# If there are more young objects after a pass, they are not collected. A collection of this number of objects takes
-# about a tenth of a second.
+# The maximum number of young objects that are collected after a pass. A collection of this number of objects takes
+# about a tenth of a second. If there are more young objects, none of them is collected.
 _MAX_YOUNG_OBJECTS = 200_000
 
 

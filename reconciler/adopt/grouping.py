@@ -96,10 +96,10 @@ def generate_separately(requests: Iterable[PackageRequest], clusters: Sequence[C
 
 
 def _use_original_overlays(request: PackageRequest, name: str) -> tuple[PackageRequest, FileTree | None]:
-    """Return the request with overlays from a new package of the catalog, and the files of this package.
+    """Move overlays into a new package of the catalog. Return the changed request and the files of the new package.
 
-    An overlay is replaced if `KustomizeRequest.original` contains its files with all options. The request then has no
-    options for this overlay. If no overlay is replaced, the files are None.
+    An overlay is moved if `KustomizeRequest.original` contains its files. These files already contain its options.
+    Therefore, the changed request has no options for this overlay. If no overlay is moved, the files are None.
     """
     files: dict[str, File] = {}
 

@@ -70,7 +70,8 @@ def import_requests(
     """Return the import of package requests from Argo CD or Flux.
 
     Args:
-        expected: The expected content of each request by cluster and package, or the reason why there is none.
+        expected: Maps the cluster and package of each request to the expected content, or to the reason why the
+            content is unknown.
         is_rendered: Whether the expected content comes from the option --rendered.
     """
     by_key = {(request.cluster, request.package): request for request in read.requests}

@@ -45,7 +45,9 @@ def find_kustomization(files: FileTree, folder: str) -> str | None:
 
 
 def find_build_root(files: FileTree, folder: str, components: Iterable[str] = ()) -> str:
-    """Return the innermost folder with an overlay and all files that the overlay reads. "" is the repository root.
+    """Return the innermost folder that contains the overlay in `folder` and all files that the overlay reads.
+
+    The result "" is the root of the repository.
 
     Args:
         components: Paths of additional components, relative to `folder`.
@@ -88,11 +90,11 @@ def _list_texts(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class OverlaySource:
-    """A folder with an overlay, and the options of the object that uses it.
+    """A folder with an overlay, and the options of the Argo CD or Flux object that uses the overlay.
 
     Attributes:
-        files: The files of the repository. They are unknown if the overlay is in an artifact.
-        options: The options in the field names that Argo CD and Flux share.
+        files: The files of the repository. None if the overlay is in an artifact, because its files are then unknown.
+        options: Maps field names to values. Argo CD and Flux use the same field names for these options.
     """
 
     files: FileTree | None

@@ -45,7 +45,7 @@ class HelmRequest:
     """The options of a chart render.
 
     Attributes:
-        values: The values that override `values_files`, with parameters.
+        values: The values that override `values_files`. They include the parameters.
         flags: Other fields of `spec.helm`, such as `includeCRDs`.
     """
 

@@ -57,7 +57,7 @@ class UnitContent:
     """The resources of a unit (one package on one cluster), and the other documents in its files.
 
     Attributes:
-        others: Documents without a name, and lists, as pairs of file and data.
+        others: Lists, and documents without a name. Each entry contains the file and the data of the document.
     """
 
     resources: Mapping[ResourceId, Resource]

@@ -32,7 +32,7 @@ class CheckedRequests:
     """Requests without values that look like secrets.
 
     Attributes:
-        unverified: The reason why the content of a request cannot be compared, by cluster and package.
+        unverified: Maps the cluster and package of a request to the reason why its content cannot be compared.
     """
 
     requests: ReadRequests

@@ -152,10 +152,10 @@ class SourceRepositories:
         return build_package_services(self._settings, Path.cwd(), root).upstreams
 
     def replace_urls(self, generated: GeneratedConfig, folder: Path) -> GeneratedConfig:
-        """Return the config for the render. Replace the URL in Repositories that name the imported repository.
+        """Return the config for the render, with a new URL in each Repository object for the imported repository.
 
-        The new URL is the location from which the repository was read. If a plain folder is imported, the new URL is a
-        temporary repository with the files of the folder.
+        If a Git repository is imported, the new URL is the location from which it was read. If a plain folder is
+        imported, the new URL is the path of a temporary Git repository with the files of the folder.
         """
         documents = []
         for document in generated.repositories:

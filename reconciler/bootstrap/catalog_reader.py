@@ -1,6 +1,6 @@
 """Reading of catalogs with the settings, in the main process and in workers that render packages.
 
-Checks that need the services of the catalog do not belong here (`CatalogServices`).
+This module contains no checks that need the services of the catalog. See `CatalogServices`.
 """
 
 from __future__ import annotations

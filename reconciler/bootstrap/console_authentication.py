@@ -75,10 +75,10 @@ class SignInState:
 
 
 def store_sessions(settings: Settings, state: SignInState, file: SessionFile | None) -> None:
-    """Store the sessions of people in `file`, which `open_session_file` returns.
+    """Store the sessions of people in `file`, the result of `open_session_file`.
 
-    If `file` is None, the settings contain no key. Then delete the existing session file. Otherwise, a later process
-    with a key would restore old sessions that have ended meanwhile.
+    If `file` is None, the settings contain no key. Then delete the existing session file, so that a later process with
+    a key does not restore sessions that have ended meanwhile.
     """
     state.store_in(file)
     if file is None:

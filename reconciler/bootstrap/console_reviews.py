@@ -131,9 +131,9 @@ def build_stages(settings: Settings) -> tuple[Stage, ...]:
 
 
 def build_merge_check(settings: Settings) -> Callable[[str], bool]:
-    """Return a function that receives the URL of a repository, and returns whether an approval merges a pull request.
+    """Return a function that receives the URL of a repository, and returns how an approval publishes a draft.
 
-    Otherwise, an approval pushes to the target branch.
+    The function returns True if an approval merges the pull request, and False if it pushes to the target branch.
     """
     if not settings.forge.merge:
         return lambda _url: False

@@ -56,7 +56,7 @@ class FleetConfig:
 
     @cached_property
     def upstream_urls(self) -> Mapping[tuple[str, str], str]:
-        """The URLs from which Repositories of all types are read, by the namespace and the name of the Repository."""
+        """Maps the namespace and the name of each Repository, of all types, to the URL from which it is read."""
         artifacts = {name: value.url for name, value in self.repositories.items() if value.artifacts}
         return {**artifacts, **self.urls}
 

@@ -49,7 +49,7 @@ class ImportOptions:
         out: The output folder.
         source_format: None if the format is detected.
         layout: The pattern of folders, or "" for the default of the format.
-        labels: Labels of clusters, by the name of the cluster.
+        labels: Maps the name of each cluster to its labels.
         ignored: JSON pointers of fields that are not compared.
         rendered: The folder with the expected manifests of Applications.
         repo_url: The URL with which Applications name the imported repository, or "".

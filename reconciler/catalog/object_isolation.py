@@ -90,7 +90,7 @@ def _create_finding(config_object: ConfigObject, failure: InternalFailure) -> Fi
 
 
 class _Search(Generic[_T]):
-    """The search for objects that cause an exception. `failures` contains these exceptions by object identity."""
+    """The search for objects that cause an exception. `failures` maps the key of each such object to its exception."""
 
     def __init__(self, catalog: Catalog, attempt: Callable[[Catalog], tuple[_T] | InternalFailure]) -> None:
         self._catalog = catalog

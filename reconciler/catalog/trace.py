@@ -103,7 +103,10 @@ class CatalogView:
         return self.record("whole") == PRESENT_FINGERPRINT
 
     def record(self, *parts: str) -> str:
-        """Record the dependency that consists of `parts`, and return its current fingerprint."""
+        """Record a dependency, and return its current fingerprint.
+
+        `parts` contains the type and the arguments of the dependency.
+        """
         fingerprint = self._reader.read_fingerprint(format_dependency(*parts))
         self.trace[format_dependency(*self.prefix, *parts)] = fingerprint
         return fingerprint

@@ -55,7 +55,7 @@ class _FunctionCode:
     Attributes:
         parameters: The parameters after `bindings` and `budget`.
         lines: For each line: its indentation, its text, and its offset in the expression.
-        variables: The Python variables for the declared CEL variables that the function reads, by CEL name.
+        variables: Maps the name of each declared CEL variable that the function reads to a Python variable.
         loop_offset: Offset of the macro whose loop contains the line that is written next.
     """
 
@@ -209,11 +209,11 @@ def _list_lines(function: _FunctionCode, add_object: Callable[[Any], str]) -> It
 
 
 def locate_error(error: EvaluationError, offsets: tuple[int, ...]) -> EvaluationError:
-    """Set the offset of an error, which is the position of the failed operation in the expression. Return the error.
+    """Set the offset of an error: the position of the failed operation in the expression. Return the error.
 
     Args:
-        offsets: The offset of each line of the generated code. The innermost line of this code in the traceback of the
-            error determines the result.
+        offsets: The offset of each line of the generated code. The traceback of the error contains some of these lines.
+            The innermost of them with a known offset determines the result.
     """
     traceback = error.__traceback__ if error.offset < 0 else None
     while traceback is not None:

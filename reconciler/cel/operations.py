@@ -257,9 +257,10 @@ def _format_type_test(writer: CodeWriter, value: str, kinds: frozenset[type]) ->
 def _format_direct_call(
     writer: CodeWriter, apply: Callable[..., Any], operands: list[Operand]
 ) -> tuple[str, list[str]]:
-    """Return a Python expression that calls the function of an overload, and the tests that this call requires.
+    """Return a Python expression that calls the function `apply` of an overload, and a list of Python conditions.
 
-    For some functions, the expression is a shorter Python operation such as `len(x)`.
+    The expression may be evaluated only if all conditions are true. For some functions, the expression is a shorter
+    Python operation such as `len(x)`.
     """
     texts = [operand.text for operand in operands]
     if apply is get_size:

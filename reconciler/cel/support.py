@@ -63,9 +63,10 @@ def read_path(budget: ExpressionBudget, value: Any, path: ConstantPath) -> Any:
 def absorb_error(
     first_error: EvaluationError | None, error: EvaluationError, offsets: tuple[int, ...]
 ) -> EvaluationError:
-    """Return the error to raise later if no other operand or element determines the result, e.g. of `||` or `exists`.
+    """Return the first error of an operator such as `||`, or of a macro such as `exists`.
 
-    The result is `first_error`, or `error` if `first_error` is None. A `BudgetExceededError` is raised at once.
+    The caller raises this error only if no other operand or element determines the result. The first error is
+    `first_error`, or `error` if `first_error` is None. A `BudgetExceededError` is raised at once.
     """
     if isinstance(error, BudgetExceededError):
         raise error

@@ -180,7 +180,7 @@ def redact_both_values(
 
     Args:
         path: The path of the value in the document.
-        wholes: The whole document before and after the change. If it is a Secret, its secret values are masked.
+        wholes: The old and the new document. Both values are masked if one document has a secret value at `path`.
         hides: Whether to mask every value.
     """
     hides = hides or any(is_secret_value(whole, path) for whole in wholes)

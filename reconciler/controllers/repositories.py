@@ -49,7 +49,7 @@ Repositories = Mapping[tuple[str, str], Repository]
 
 
 def read_repositories(catalog: Catalog) -> tuple[Repositories, tuple[Finding, ...]]:
-    """Return the valid Repositories by namespace and name, and the errors of invalid Repositories."""
+    """Return a mapping from namespace and name to each valid Repository, and the errors of invalid Repositories."""
     repositories: dict[tuple[str, str], Repository] = {}
     findings: list[Finding] = []
     for manifest in catalog.objects_of_kind(PORCH_GROUP, "Repository"):

@@ -38,7 +38,7 @@ DEFAULT_TIMEOUT_SECONDS = 600.0
 class WaitLimit:
     """Time limit for each batch of an executor session. After one timeout, the session does not wait for other batches.
 
-    Therefore, a pass whose workers have all stopped waits for only one time limit, and not for one per batch.
+    Therefore, if all workers have stopped, a pass waits only until the first time limit, and not for each batch.
     """
 
     def __init__(self, timeout_seconds: float) -> None:

@@ -87,8 +87,8 @@ def _resolve_git_folder(dot_git: Path) -> Path:
 def _read_committed_files(git_folder: Path, path_in_tree: str, options: GitOptions) -> dict[str, tuple[str, str]]:
     command = GitCommand(git_folder, parse_url(str(git_folder)), options)
     tree = "HEAD:" if path_in_tree == "." else f"HEAD:{path_in_tree}"
-    # Accept the exit code for a missing tree. No file is committed if the repository has no commits, or if the last
-    # commit does not contain the folder.
+    # Accept the exit code for a missing tree: if the repository has no commits, or the last commit does not contain the
+    # folder, there are no committed files.
     result = command.run("ls-tree", "-r", "-z", "--full-tree", tree, accepted_exit_codes=(0, _MISSING_OBJECT_EXIT_CODE))
     rows = (row.split("\t", 1) for row in result.output.decode(errors="surrogateescape").split("\0") if row)
     entries = ((file_path, columns.split(" ")) for columns, file_path in rows)

@@ -165,8 +165,8 @@ class Mirror:
     ) -> None:
         """Fetch refs of the remote with their whole history.
 
-        The fetch also moves rewritten refs and removes deleted refs, so that `refs` then agrees with the remote. Refs
-        of earlier fetches are fetched again, because one repository can be an upstream and a target.
+        The fetch also moves rewritten refs and removes deleted refs, so that `refs` then agrees with the remote. Each
+        call also fetches the refs that earlier calls selected, because one repository can be an upstream and a target.
 
         Args:
             kind: Selects the refs. "config": branches. "upstream": branches and tags. "target": branches and state

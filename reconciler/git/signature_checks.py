@@ -87,8 +87,8 @@ def check_signature(mirror: Mirror, object_id: ObjectId, commit: CommitId, signe
         if output is None:
             return SignatureCheck("")
         problems.append(_describe_problem(output))
-    # One of the two objects, the tag and the commit, can be unsigned. Then report the problem with the signature of the
-    # signed object.
+    # If only the tag or only the commit is signed, report the problem with this signature. Do not report the missing
+    # signature of the other object.
     return SignatureCheck(next((problem for problem in problems if problem != _UNSIGNED), _UNSIGNED))
 
 

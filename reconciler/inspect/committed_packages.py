@@ -231,18 +231,18 @@ def read_files(remote: Remote, tree: TreeId) -> FileTree | None:
 def find_recorded_refs(
     upstream: Mapping[str, Any], remote: Remote, *, has_original_refs: bool
 ) -> dict[str, CommitId | None]:
-    """Return the commits to which refs of an upstream repository must point for a re-render.
+    """Return the changes of refs in an upstream repository that a re-render needs.
 
-    The value None means that the ref must not exist.
+    The result maps each ref to the commit that it must point to. None means that the ref must not exist. The tag or
+    branch of the recorded upstream must point to the recorded commit. Return {} in two cases:
 
-    The tag or branch of the recorded upstream must point to the recorded commit. Return {} if the repository does not
-    have this commit any more.
+    - The repository does not have the recorded commit any more.
+    - `has_original_refs` is False, and the tag or branch still exists.
 
     Args:
         upstream: A recorded upstream, from `RecordedRender.upstreams`.
-        has_original_refs: Whether the result also contains a tag or branch that still exists. The result then removes
-            the other tags of the package, because they can be newer than the render. If the value is False and the tag
-            or branch exists, the result is {}.
+        has_original_refs: Whether to change the tag or branch even if it still exists, and to remove the other tags of
+            the package. The other tags can be newer than the render.
     """
     ref, commit = upstream["ref"], CommitId(upstream["commit"])
     existing = [name for name in (_TAG_PREFIX + ref, BRANCH_PREFIX + ref) if name in remote.refs]

@@ -43,7 +43,7 @@ class ObservedPass:
         config: The ID of the config.
         completed_at: The end of the pass, in seconds since 1970.
         targets: All targets of this shard with their labels.
-        errors: The error of each target that the pass could not read, by target.
+        errors: Maps each target that the pass could not read to the error.
         removals: The packages whose removal was published since the previous pass.
         objects: The objects of the config.
     """

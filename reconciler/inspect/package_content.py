@@ -110,8 +110,7 @@ class PackageContentReader:
             return _add_configs(content, target_package, remote) if should_read_configs else content
 
     def list_resources(self, target_name: str, packages: Collection[str]) -> Mapping[str, tuple[ResourceName, ...]]:
-        """Return the published resources of some packages of a target, by package. Omit packages that do not exist.
-
+        """Return a mapping from packages of a target to their published resources. Omit packages that do not exist.
         Raises:
             PackageMissingError: The target does not exist any more.
             GitError: The repository cannot be read.

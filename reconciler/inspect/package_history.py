@@ -346,8 +346,8 @@ class PackageHistory:
         """Re-render a package with its recorded inputs.
 
         Returns:
-            The re-render with the recorded output. If there is none, the first re-render with the recorded
-            dependencies. If there is none, the first of all re-renders.
+            The first re-render whose output is equal to the recorded output. If no output is equal, the first re-render
+            with the recorded dependencies. If no re-render has them, the first of all re-renders.
 
         Raises:
             ReRenderError: The package cannot be rendered again.
@@ -504,7 +504,7 @@ class PackageHistory:
 
 
 def select_targets(references: Collection[TargetReference], targets: Iterable[Target]) -> list[Target]:
-    """Return the targets that the references name. Return all targets if there are no references.
+    """Return the targets with the names in the references. Return all targets if there are no references.
 
     Raises:
         UnknownTargetError: No target has the name in a reference.

@@ -114,7 +114,10 @@ class Route:
         return SEVERITIES.index(severity) >= SEVERITIES.index(self.severity)
 
     def matches_target(self, target: str, labels: Mapping[str, str]) -> bool:
-        """Return whether the route selects a target. A route with `targets` selects no items without a target."""
+        """Return whether the route selects a target.
+
+        If the route has `targets`, it does not select "", which stands for no target.
+        """
         return not self.targets or bool(target and matches_label_query(self.targets, labels))
 
     def matches_tenant(self, tenant: str) -> bool:
@@ -122,7 +125,10 @@ class Route:
         return not self.tenants or tenant in self.tenants
 
     def matches_package(self, package: str) -> bool:
-        """Return whether the route selects a package. A route with `packages` selects no items without a package."""
+        """Return whether the route selects a package.
+
+        If the route has `packages`, it does not select "", which stands for no package.
+        """
         return not self.packages or bool(package and any(fnmatchcase(package, glob) for glob in self.packages))
 
     def matches_condition(self, condition: Condition) -> bool:

@@ -59,7 +59,7 @@ class ConsoleRequest:
     Attributes:
         request_id: The ID of the HTTP request.
         subject: The stable ID of the person at the issuer, as `<subject>@<issuer>`. "" if there is none.
-        changes: The reviewed change of each package, as `<key>/<variant>`, by target and package.
+        changes: Maps the target and the name of each package to its reviewed change, as `<key>/<variant>`.
     """
 
     request_id: str

@@ -37,8 +37,8 @@ class ParseFailure:
 
 
 _NO_MASK = NameMask(())
-# The names that `masked_names` replaces by placeholders in cache keys. The names do not change a result: they only
-# determine which texts share a cache entry.
+# The names that are replaced by placeholders in cache keys. `masked_names` sets these names. They do not change a
+# result: they only determine which texts share a cache entry.
 _MASK: ContextVar[NameMask] = ContextVar("name_mask", default=_NO_MASK)
 
 

@@ -124,9 +124,10 @@ def _format_content(
 
 @cached(_MAX_CACHED_FILES)
 def _format_file(old: bytes, items: tuple[tuple[int, Item], ...], *, is_json: bool) -> bytes:
-    """Return the content of the file `old` with these items.
+    """Return the new content of a file that contained `old` and now contains `items`.
 
-    The first value of a pair is the index of the item in `old`, or -1 if the item is not from this file.
+    Each pair in `items` consists of an index and an item. The index is the position of the item in `old`, or -1 if the
+    item is not from this file.
     """
     existing_items = {origin: item for origin, item in items if origin >= 0}
     added_items = [item for origin, item in items if origin < 0]

@@ -127,8 +127,8 @@ def read_inputs_if_changed(
 ) -> PassInputs | CompletedPass:
     """Read the inputs of a pass. If no input has changed since the pass `last` and no pass is due, return `last`.
 
-    If the config is unchanged, the remotes whose URLs `last` contains are fetched. If the config has changed, only the
-    config is read, because it can contain other URLs.
+    If the config is unchanged, fetch the remotes of the pass `last`. If the config has changed, read only the config,
+    because the changed config can contain URLs of other remotes.
     """
     with phase("fetch"):
         config = source.read()

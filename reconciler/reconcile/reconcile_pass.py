@@ -58,9 +58,9 @@ def push_plans(
 ) -> Iterator[tuple[WrittenPlan, PushOutcome]]:
     """Write and push the plans of each remote, and yield the outcome of each target.
 
-    All commits are written before the first push, because a write needs the object readers, and these readers can be
-    closed while a slow push still runs. The function does not wait for a slow push: the outcome of its targets is
-    `PushPostponed`.
+    The function does not wait for a slow push: the outcome of its targets is `PushPostponed`. All commits are written
+    before the first push, because writes need the object readers. While a slow push still runs, the caller can close
+    the object readers.
     """
     # Write to several mirrors at the same time, because each write mostly waits for git processes.
     targets = sum(len(plans) for _, plans in groups)

@@ -29,7 +29,7 @@ ConsoleVerb = Literal["approve", "propose", "reject"]
 CONSOLE_VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
 ReasonCause = Literal["reject", "high risk", "conflict"]
 CONFIRMATION_SECONDS = 30 * 60
-# The time after which an expired confirmation cannot be created again.
+# The time for which an expired confirmation is stored. During this time, the person can create it again.
 _KEPT_SECONDS = 24 * 60 * 60
 DEFAULT_CONFIRM_ABOVE = 50
 _ID_BYTES = 24
@@ -217,9 +217,10 @@ def build_confirmation(
 
 
 def _list_replaced(readable: FleetIndex, selection: ChangeSelection) -> list[ExcludedDraft]:
-    """Return all drafts of the selected change if its targets or effects have changed since the person saw them.
+    """Return all drafts of the selected change if its targets or effects have changed since the person selected it.
 
-    Return [] if the digest `ReviewChange.effects` is unchanged, or if `selection` contains no digest.
+    Return [] if `ReviewChange.effects`, the digest of the effects, is unchanged. Also return [] if `selection` contains
+    no digest.
     """
     change = readable.by_change.get(selection.key)
     if not selection.effects or (change and change.effects == selection.effects):

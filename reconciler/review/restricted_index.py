@@ -80,8 +80,8 @@ def _hide_names_in_row(row: PackageRow, hidden: TargetNameSet) -> PackageRow:
 def _hide_names_in_draft(draft: IndexedDraft, hidden: TargetNameSet) -> IndexedDraft:
     """Return a draft without names of hidden targets.
 
-    `member.refusals` contains the reasons why the draft cannot be approved. If one of them names a hidden target, the
-    reasons for the risk are omitted, because they repeat the unchanged refusals.
+    `member.refusals` contains the reasons why the draft cannot be approved. The reasons of the risk repeat these texts.
+    Therefore, the reasons of the risk are omitted if a refusal contains the name of a hidden target.
     """
     member, content = draft.member, draft.content
     refusals = hide_names_in_reasons(member.refusals, hidden)
@@ -117,9 +117,10 @@ def list_hidden_names(index: FleetIndex, readable: FleetIndex) -> TargetNameSet:
 
 
 class TargetNameSet:
-    """Names of targets, to find texts that contain one of them.
+    """Names of targets. The method `occur_in` checks whether a text contains one of these names.
 
-    A fleet has thousands of names and texts. Therefore, only the names whose first word is in a text are compared.
+    A fleet has thousands of names and texts. Therefore, `occur_in` compares a text only with the names
+    whose first word is in the text.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -216,9 +217,9 @@ class RestrictedIndexes:
         return found
 
     def keep(self, index: FleetIndex) -> None:
-        """Keep an index of the whole fleet until `KEPT_SECONDS` after the next index.
+        """Keep an index of the whole fleet, so that a client can still read it after a newer index exists.
 
-        A client can then read all its pages.
+        The index is deleted `KEPT_SECONDS` after that, or earlier if too many indexes are kept.
         """
         with self._lock:
             self._remove_old(self._get_index())

@@ -67,8 +67,8 @@ class CombinedFunctionProvider:
 
         Args:
             build_charts: Creates the provider of the built-in function that renders Helm charts.
-            programs: Functions that return the identity of an external program that renders sources. The key of a
-                function is the key of its program in traces.
+            programs: Maps the trace key of each program that renders sources, such as Helm, to a function that returns
+                the identity of the program.
         """
         self._programs = programs or {}
         self._build_charts = build_charts

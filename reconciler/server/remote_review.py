@@ -157,9 +157,9 @@ def _has_moved(result: ReviewActionResult | None) -> bool:
 def _wait_for_next_pass(
     client: ApiClient, review: RemoteReview, drafts: Iterable[_Draft], sleep: Callable[[float], None]
 ) -> list[_Draft]:
-    """Wait until a pass has updated the given drafts after changes of their target branches. Return the updated drafts.
+    """Wait until a pass has rebuilt all given drafts on the new heads of their target branches.
 
-    Drafts whose effect has changed are omitted. Return [] if no pass has updated all drafts in time.
+    Return the rebuilt drafts whose effect is unchanged. Return [] if no pass has rebuilt all drafts in time.
     """
     known = {draft.key: draft for draft in drafts}
     for _ in range(int(MAX_SECONDS / _POLL_SECONDS) if known else 0):

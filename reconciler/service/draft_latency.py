@@ -8,7 +8,10 @@ from reconciler.telemetry.metrics import DRAFT_LATENCY
 
 
 class DraftLatency:
-    """Measures each config commit that creates drafts once. A commit without drafts is not measured."""
+    """Measures the time from the first fetch of a config commit until its drafts are pushed, once for each commit.
+
+    A commit without drafts is not measured.
+    """
 
     def __init__(self) -> None:
         self._config = ""
@@ -16,9 +19,10 @@ class DraftLatency:
         self._is_measured = False
 
     def record_pass(self, summary: PassSummary, started_at: float, now: float) -> None:
-        """Record the result of a pass. The times are seconds of a monotonic clock.
+        """Record the result of a pass. `started_at` and `now` are in seconds of a monotonic clock.
 
-        If a draft was not pushed, a later pass pushes it, and the measurement ends with that pass.
+        While a draft is not pushed, the measurement of the config commit continues. It ends with the pass that pushes
+        the last draft.
         """
         if summary.config != self._config:
             self._config, self._first_read_at, self._is_measured = summary.config, started_at, False

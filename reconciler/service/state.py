@@ -19,9 +19,10 @@ class HealthLimits:
 
     Attributes:
         stuck_after_seconds: The time without progress after which the process is stuck.
-        stale_after_seconds: The time without a completed pass after which the last pass is too old.
-        polls_seconds: The time of several polls. If it is not 0, the last pass is too old only after the sum of this
-            time and the duration of the longest pass of the last hour.
+        stale_after_seconds: The time without a completed pass after which the last pass is too old. `polls_seconds` can
+            make this time longer.
+        polls_seconds: The time of several polls. The last pass is not too old before this time plus the duration of the
+            longest pass of the last hour. 0 disables this rule.
         unavailable_after_seconds: The time without success after which a remote or forge is unavailable.
         failing_passes: The number of consecutive failed passes.
     """
@@ -118,7 +119,7 @@ class FailureTimes:
         self._since: dict[str, float] = {}
 
     def update(self, failing: Mapping[str, str]) -> tuple[Failure, ...]:
-        """Return the current failures. `failing` contains error messages by name, e.g. by the URL of a remote.
+        """Return the current failures. `failing` maps names to error messages. A name is, for example, a remote's URL.
 
         A name that is not in `failing` has no failure any more.
         """

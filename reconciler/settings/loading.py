@@ -211,11 +211,12 @@ def _redact_value(location: tuple[str | int, ...], value: object) -> object:
 def _can_show(location: tuple[str | int, ...], key: object) -> bool:
     """Return whether a message may show the value of a key.
 
-    In a group of settings, the values of unknown settings must not be shown. In any other mapping, these values must
-    not be shown:
+    The rule depends on the mapping that contains the key:
 
-    - The value of a key that is typical for a secret, such as `token`.
-    - All values, if the setting requires the name of a file.
+    - A group of settings: only the values of known settings may be shown.
+    - A mapping in a setting that requires the name of a file: no value may be shown.
+    - Any other mapping: all values may be shown, except the values of keys such as `token` that are typical for
+      secrets.
     """
     group = _find_group(location)
     if group:

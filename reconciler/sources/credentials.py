@@ -45,7 +45,8 @@ class Login:
     """A user name and a password.
 
     Attributes:
-        is_shared: Whether the login is in a file of the settings, which contains the logins of all repositories.
+        is_shared: Whether the login comes from a credential file in the settings, and not from the Secret of one
+            repository.
     """
 
     username: str = field(repr=False)

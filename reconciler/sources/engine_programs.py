@@ -81,11 +81,11 @@ class EngineProblem:
 
 
 class EngineProgram:
-    """Finds a program. The version is requested from the program once per digest of the program file.
+    """Finds a program and its version. For each digest of the program file, the program prints its version only once.
 
     Args:
         supported: The versions that can be used.
-        backoff: The time after which a failed request for the version is repeated.
+        backoff: Determines when the program is started again after it did not print its version.
     """
 
     def __init__(

@@ -92,8 +92,7 @@ class HelmEngine:
         return self._renders.render(key, lambda: self._render(job))
 
     def _render(self, job: _Job) -> RenderedSource:
-        """Render a chart, and check whether each render gives the same output (`render_deterministically`).
-
+        """Render a chart, and check that its output depends only on its inputs. See `render_deterministically`.
         Raises:
             RenderFailedError: The chart cannot be rendered.
         """

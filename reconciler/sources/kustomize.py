@@ -124,9 +124,9 @@ class KustomizeEngine:
     def _build_with_charts(
         self, programs: _Programs, files: FileTree, request: KustomizeRequest, charts: ChartRequest
     ) -> RenderedPackage:
-        """Build an overlay, and check whether each build gives the same output (`render_deterministically`).
+        """Build an overlay with charts, and check that its output depends only on its inputs.
 
-        The check builds the overlay with variants of its charts.
+        For this check, `render_deterministically` can build the overlay again with variants of its charts.
         """
 
         def run_all(inputs: Sequence[tuple[FileTree, str]]) -> list[str]:

@@ -75,7 +75,7 @@ def select_layer(data: Mapping[str, Any], repository: ArtifactRepository, limits
             if isinstance(size, int) and size > limits.archive_bytes:
                 raise limits.create_error("archive_bytes", f"a layer of {size:,} bytes")
             return ArtifactManifest(digest, media_type, _find_created_seconds(data))
-    # `repr` escapes control characters and lone surrogates.
+    # Use `repr`, because it escapes control characters and lone surrogates.
     found = ", ".join(repr(media_type[:100])[1:-1] for media_type, _ in typed[:_MAX_SHOWN]) or "no layers"
     wanted = repository.layer_media_type or (CHART_LAYER if repository.type == "helm" else "…tar+gzip")
     raise _create_error(f"the artifact must have a layer with the media type {wanted}, but it has {found}")

@@ -40,5 +40,5 @@ def rewrite_repository(repository: ArtifactRepository, mirrors: Sequence[Mirror]
 
 
 def rewrite_url(url: str, mirrors: Sequence[Mirror]) -> str:
-    """Return the URL in the first mirror that matches. Return the URL unchanged if no mirror matches."""
+    """Rewrite a URL with the first mirror that matches the URL. Return the URL unchanged if no mirror matches."""
     return next((mirrored for mirror in mirrors if (mirrored := mirror.rewrite(url)) is not None), url)

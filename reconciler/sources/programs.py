@@ -100,8 +100,9 @@ class ProgramRunner:
     def run(
         self, program: Path, arguments: Sequence[str], inputs: Mapping[str, FileTree | bytes], limits: ProcessLimits
     ) -> ProcessResult:
-        """Run a program in a folder that contains `inputs`. A `FileTree` is written to a subfolder with its name.
+        """Run a program in a temporary folder that contains `inputs`.
 
+        `inputs` maps names to contents. A `FileTree` is written as a subfolder, and bytes are written as a file.
         Raises:
             ProcessTimeoutError: The program exceeded the time limit.
             SandboxUnavailableError: The settings require a sandbox that this machine does not support.

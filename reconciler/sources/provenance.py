@@ -49,7 +49,7 @@ class ProvenanceVerifier:
         self._program = program
 
     def read_digests(self, provenance: bytes, keyring: bytes) -> dict[str, str]:
-        """Return the signed digests of a provenance file, by file name.
+        """Return a mapping from file names to the signed digests in a provenance file.
 
         Raises:
             SourceError: `SignatureInvalid` if no key of the keyring has signed the file. `VerifierUnavailable` if gpgv

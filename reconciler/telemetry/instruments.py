@@ -60,11 +60,12 @@ Label = Sequence[str] | LabelValues
 
 
 class Instrument:
-    """A metric with its labels. Each label has a fixed list of values, or limited values.
+    """A metric with its labels. A label has a fixed list of values, or values that occur later (`LabelValues`).
 
-    Values are passed in the order of the labels. A series with each combination of values exists from the start, so
-    that functions such as `rate` have a first sample. Limited values create their series when they first occur. The
-    series of a sparse metric exist only after their first value, because most combinations never occur.
+    Methods receive the values of the labels in the order of the labels. A series for each combination of fixed values
+    exists from the start, so that functions such as `rate` have a first sample. A series for any other value is created
+    when this value first occurs. A series of a sparse metric is created only when the metric first has a value for it,
+    because most combinations never occur.
     """
 
     prometheus_type: ClassVar[str]

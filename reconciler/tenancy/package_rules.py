@@ -192,7 +192,10 @@ class PackageRules:
         )
 
     def _is_selected(self, variant: Variant) -> bool:
-        """Return whether a selector selects the target of the package. Return False if the config names the target."""
+        """Return whether a set selects the target of the package with a selector, and not by name.
+
+        Return False for a PackageVariant that no set generated.
+        """
         parent = self.catalog.objects.get(variant.owner.parent) if variant.owner.parent else None
         if parent is None:
             return False

@@ -41,12 +41,12 @@ class ValuesFile:
 
 @dataclass(frozen=True)
 class ValuesSources:
-    """The sources of an Application that have values files.
+    """The sources of an Application that provide values files. The field `ref` contains the name of such a source.
 
     Attributes:
-        entries: All of these sources, by their name in the field `ref`.
+        entries: Maps the name of each such source to the source.
         is_copied: Whether the files are copied into the config, because the Application has only one other source.
-        used: The sources that have become sources of the package, by their name in the field `ref`.
+        used: Maps names in `entries` to the sources of the package that were created from these entries.
     """
 
     entries: Mapping[str, Mapping[str, Any]]

@@ -213,7 +213,7 @@ class PackageVariantSetSpec(ApiModel):
 
     @cached_property
     def merged_templates(self) -> dict[tuple[int, int], ReadResult[PackageVariantTemplate]]:
-        """The merged templates by (target index, upstream index), for each upstream that has a template."""
+        """Maps (target index, upstream index) to the merged template, for each upstream that has a template."""
         return {
             (target_index, upstream_index): _merge_template(
                 target.template, upstream.template, target_index, upstream_index

@@ -30,14 +30,14 @@ ComponentName = tuple[str, str]
 
 @dataclass(frozen=True)
 class Components:
-    """Components of a config, by namespace and name.
+    """Components of a config. The keys of all mappings are the namespace and the name of a component.
 
     Attributes:
         by_name: Components that are valid and have a unique name.
-        unusable_reasons: Reasons why components are not usable, by namespace and name. Such a component is invalid, or
-            its name is not unique.
+        unusable_reasons: For each component that is invalid or has no unique name, the reason.
         objects_of_unknown_kind: Objects in the `platform` API group whose kind no component type generates.
-        rejected: Objects that are not usable as components, and the error of each object.
+        rejected: Pairs of an object that is not usable as a component and its error. The objects of unknown kind are
+            included.
     """
 
     by_name: Mapping[ComponentName, Component] = field(default_factory=dict)

@@ -69,10 +69,10 @@ class TemplateEffect:
 
     @property
     def full_template_yaml(self) -> str:
-        """A template with the settings of the parent and of the child, as YAML.
+        """A template for the child with the settings of the parent and of the child, as YAML.
 
-        A property of the child replaces the parent's property completely. With this template, the child keeps all
-        settings of the parent. The result is "" if no setting of the parent is lost.
+        A property of the child replaces the same property of the parent completely, so that settings of the parent can
+        be lost. This template also contains the lost settings. The result is "" if no setting is lost.
         """
         return (
             emit(build_complete_template(self.properties, self.child.rule.child.path))

@@ -83,8 +83,8 @@ def find_attached_policies(
     - The selector: first policies that select only by kind, then by labels, then by name.
     - The name of the policy.
 
-    A missing policy is an error. If `on_missing` is "ignore", a missing policy is only an error if a config file is
-    unreadable.
+    If `on_missing` is "fail", a missing policy is an error. If it is "ignore", a missing policy is an error only if a
+    config file is unreadable, because this file may contain the policy.
     """
     named, issues = _read_labels(resource)
     candidates = [*_list_candidates(resource, policies, CLUSTER_OVERRIDE_POLICY_KIND, named)]

@@ -117,8 +117,8 @@ def find_retained_text(policy: OverridePolicy, name: RuleId, previous_texts: Rul
 
     - If `previous_texts` contains the current text with a different id, the rule was renamed. The result is the current
       text.
-    - Otherwise, the rule may have had no name, so that the number of the rule was the id. The result is the text with
-      this id, or None if there is no such text.
+    - Otherwise, the rule may have had no name. A rule without a name has its number as the id. The result is the text
+      with this number as the id, or None if there is no such text.
     """
     if name in previous_texts:
         return previous_texts[name]

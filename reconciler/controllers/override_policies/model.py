@@ -145,9 +145,10 @@ def digest_rule_text(text: str) -> str:
 
 @dataclass(frozen=True)
 class ResourceSelector:
-    """The resources that a policy selects: all versions of a group and kind, optionally by namespace, name or labels.
+    """The resources that a policy selects: the resources of a group and kind, in all versions.
 
-    A selector that cannot be read may select any resource in `namespace`, or any resource at all if `namespace` is "".
+    `namespace`, `name` and `labels` can restrict the selection. If the selector cannot be read, `kind` is "". It may
+    then select any resource in `namespace`, or any resource in all namespaces if `namespace` is "" too.
     """
 
     group: str = ""

@@ -137,7 +137,8 @@ class _PackageContent:
 class _OverrideCase:
     """A package and the rules that apply to it.
 
-    If the rules contain no variables, clusters with equal cases share one result.
+    The cases of several clusters can be equal, because `cluster` is not compared. If the rules contain no variables,
+    equal cases share one result.
     """
 
     files: FileTree

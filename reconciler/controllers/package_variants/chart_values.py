@@ -97,7 +97,8 @@ def find_option_source(manifest: ConfigObject, upstream: UpstreamSpec, target_in
 
     Args:
         manifest: The PackageVariant, or the PackageVariantSet that generated it.
-        target_indexes: The targets of the set that request the package. () for a PackageVariant in the config.
+        target_indexes: The indexes of those targets in the set that request the package. () for a PackageVariant in the
+            config.
     """
     if not target_indexes:
         return OptionSource(manifest, (("spec", "helm"),))

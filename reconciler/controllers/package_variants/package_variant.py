@@ -258,8 +258,8 @@ def _get_target(owner: PackageOwner, spec: PackageVariantSpec) -> PackageTarget:
 
 
 def _locate(owner: PackageOwner, manifest: ConfigObject, *fields: str | int) -> SourceLocation:
-    # Use the location of the set if a set generated the PackageVariant, because the path exists only in a
-    # PackageVariant.
+    # If a set generated the PackageVariant, use the location of the set without `fields`, because the set does not
+    # contain the path `fields`.
     return manifest.location_of(("spec", *fields)) if manifest.key == owner.key else manifest.location
 
 

@@ -354,8 +354,9 @@ class PackageVariantCache(ControllerCache):
     ) -> SetExpansion | SetFailure:
         """Return the expansion of a set. Compute the expansion again if the manifest, limits or input data changed.
 
-        `get_basis` receives the name of a `SetSnapshot` method, and returns the object from which the method computes
-        all its results. If this object is the same as in the previous pass, the method is not called again.
+        `get_basis` returns the basis of a method of `SetSnapshot`: the object from which the method computes its
+        results. The argument is the name of the method. If the basis is the same object as in the previous pass, the
+        results of the method have not changed, and the method is not called.
         """
         cached = self._expansions.get(manifest.key)
         if (

@@ -134,7 +134,7 @@ def _place_namespace(
 
 
 def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: RetainedFiles) -> Iterator[Finding]:
-    """Yield an error for each resource that stays on a cluster only because its placement names an unknown cluster."""
+    """Yield an error for each resource that stays on a cluster, because its placement names an unknown cluster."""
     for resource in (candidate for candidate in resources if candidate.unknown_clusters):
         clusters = sorted(name for name, files in retained.files.items() if resource.key in files)
         clusters += sorted(retained.unreadable_clusters)

@@ -26,7 +26,7 @@ class PlacementState(Protocol):
     """Access to the recorded state of the targets: which clusters have packages of placed resources."""
 
     def find_clusters_by_owner(self) -> Mapping[ObjectKey, Collection[str]]:
-        """Return, for each owner of placed resources, the clusters that now contain its package."""
+        """Return a mapping from each owner of placed resources to the clusters that contain its package now."""
         ...
 
     def is_config_complete(self, cluster: str, package: str) -> bool:

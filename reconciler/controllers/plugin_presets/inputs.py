@@ -31,7 +31,10 @@ class PreviousPlugins(Protocol):
         ...
 
     def read_published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
-        """Return the Plugins on the target branch of a cluster by package path. Unreadable Plugins are omitted."""
+        """Return a mapping from package paths to the Plugins on the target branch of a cluster.
+
+        Unreadable Plugins are omitted.
+        """
         ...
 
 

@@ -320,8 +320,8 @@ class _FormattingCollector:
             )
             self.leading_comments[path] = theirs_above if has_updated and ours_above == base_above else ours_above
         else:
-            # Use the comment after a scalar from the same side as the scalar, because kpt treats this comment as a part
-            # of the scalar.
+            # kpt treats the comment after a scalar as a part of the scalar. Therefore, take this comment from the side
+            # that the scalar comes from.
             is_part = not isinstance(data, dict | list) and self._is_from_upstream(data, sides)
             self.line_comments[path], self.leading_comments[path] = theirs if is_part else ours, ours_above
 

@@ -259,10 +259,10 @@ class LeadingComments:
 
 
 def find_leading_comments(layout: TextLayout, root: YamlNode) -> Mapping[DataPath, LeadingComments]:
-    """Return the lines of the leading comments of each entry and item in block collections, by path.
+    """Return a mapping from the path of each entry and item in block collections to its leading comments.
 
-    An entry or item without leading comments has an empty range of lines. The comments above the whole document, such
-    as a license, have the path (). Their lines end with the last blank line above the first entry.
+    An entry or item without leading comments has an empty range of lines. The path () stands for the comments above the
+    whole document, such as a license. The lines of these comments end with the last blank line above the first entry.
     """
     comments: dict[DataPath, LeadingComments] = {}
     starts: list[tuple[DataPath, int]] = []

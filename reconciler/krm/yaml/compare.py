@@ -92,9 +92,9 @@ _Keys: TypeAlias = Sequence[Any] | Mapping[int, Any]
 def _pair_equal_items(
     old: range, new: range, old_keys: _Keys, new_keys: _Keys, fallback: PairingFallback
 ) -> Iterator[IndexPair]:
-    """Pair items with equal keys, without changing their order.
+    """Pair items with equal keys. The indexes of both lists increase from pair to pair.
 
-    `fallback` pairs the remaining items, which are before, between and after the pairs with equal keys.
+    Call `fallback` to pair the remaining items: the items before, between and after these pairs.
     """
     left, right = [old_keys[i] for i in old], [new_keys[j] for j in new]
     common = (

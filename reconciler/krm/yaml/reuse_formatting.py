@@ -116,8 +116,8 @@ class FormattingSource:
 class ReusedFormatting:
     """Writer of new entries and items that copies the formatting of values in another document.
 
-    `sources` contains the source of each new value, by the path of the new value. If the lines of a source cannot be
-    copied, for example because they contain an alias, only the key and the comments are copied.
+    `sources` maps paths of new values to the values in the other document whose formatting is copied. If the
+    lines of such a value cannot be copied, e.g. because they contain an alias, only key and comments are copied.
     """
 
     layout: TextLayout

@@ -1,6 +1,6 @@
 """Microsoft Teams: a webhook of Power Automate Workflows, with an Adaptive Card 1.4.
 
-Microsoft has retired the connectors of Office 365, so that their URLs are refused.
+URLs of Office 365 connectors are refused, because Microsoft has retired these connectors.
 """
 
 from __future__ import annotations

@@ -53,11 +53,11 @@ class FileChange:
 
 
 def find_file_changes(old: FileTree, new: FileTree, objects: Sequence[ObjectChange]) -> tuple[FileChange, ...]:
-    """Return the changed files whose change is neither in `objects` nor a change of a Kptfile.
+    """Return the changed files with changes that `objects` does not contain. Kptfiles are omitted.
 
     Args:
-        old: The differing files before the change.
-        new: The differing files after the change.
+        old: The old content of the changed files.
+        new: The new content of the changed files.
         objects: The changed objects in these files.
     """
     moves = _find_moves(old, new)

@@ -60,10 +60,10 @@ def add_ablations(explanation: PackageExplanation, render_without_layer: RenderW
 
 
 def _list_attempts(layer: RemovableLayer, package: ReRenderedPackage) -> Iterator[RemovableLayer]:
-    """Yield the layer. If the layer is the only item of a list, also yield the whole object that contains the list.
+    """Yield the layers that the caller removes, one after the other, until a render without the layer succeeds.
 
-    Without its only item, a list can be invalid. If the render without the layer fails, the caller therefore renders
-    the package without the whole object.
+    The first is `layer`. If `layer` is the only item of a list, the render without `layer` can fail, because an empty
+    list can be invalid. Therefore, the second is the whole object that contains the list.
     """
     yield layer
     if isinstance(layer, ConfigField) and layer.path and isinstance(layer.path[-1], int):

@@ -82,8 +82,8 @@ class FindingLocator:
         """Index the objects of the config.
 
         Args:
-            parents: The parent of each owner, such as the PackageVariantSet that created a PackageVariant. Keys and
-                values have the form `Kind/namespace/name`.
+            parents: Maps each owner to its parent, e.g. a PackageVariant to the PackageVariantSet that created it. Keys
+                and values have the form `Kind/namespace/name`.
         """
         self._parents = parents or {}
         self._by_file: dict[tuple[str, str], list[ConfigObject]] = {}

@@ -73,7 +73,10 @@ def _find_direct_cause(
 
 
 def _follow_causes(finding: Finding, causes: Mapping[Finding, Finding]) -> Finding:
-    """Return the last finding in the chain of causes. If the chain is a cycle, return its first finding by location."""
+    """Return the last finding in the chain of causes.
+
+    If the chain ends in a cycle, return the finding of the cycle with the lowest location.
+    """
     chain = [finding]
     while (cause := causes.get(chain[-1])) is not None:
         if cause in chain:

@@ -29,7 +29,7 @@ from reconciler.planning.lifecycle.open_drafts import TargetPackage
 
 
 def index_target(cluster: TargetData, pool: VariantPool) -> TargetEntry:
-    """Return the index entry of one target. All targets of an index must have the same `pool`."""
+    """Return the index entry of one target. The caller must pass the same `pool` for all targets of an index."""
     rows = tuple(_build_row(cluster, package, pool) for package in cluster.packages)
     target = cluster.target
     return TargetEntry(

@@ -18,7 +18,7 @@ _VERSION = re.compile(r"v?[0-9.-]+")
 
 @dataclass(frozen=True)
 class TargetNames:
-    """The names that differ between equal items of several targets: cluster, owner of the package and package.
+    """The names in which otherwise equal items of several targets differ: cluster, package and owner of the package.
 
     Two texts are equal except for these names if `mask_names` returns the same text for both. `package` can be "".
 

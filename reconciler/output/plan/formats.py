@@ -69,7 +69,10 @@ def format_plan_text(result: PlanResult, *, has_color: bool = False) -> str:
 
 
 def format_plan_without_changes(result: PlanResult) -> dict[str, str]:
-    """Return the plan as text, Markdown and JSON, by format. Return {} if the plan has changes or blocked packages."""
+    """Return a mapping from the names of three formats (text, Markdown, JSON) to the plan in this format.
+
+    Return {} if the plan has changes or blocked packages.
+    """
     if result.items:
         return {}
     return {"text": format_plan_text(result), "markdown": format_plan_markdown(result), "json": result.to_json()}

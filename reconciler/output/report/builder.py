@@ -113,7 +113,7 @@ def _build_item_sort_key(item: PendingItem) -> tuple[int, int, tuple[str, ...], 
 
 
 def _build_pending_item(package: PackageData, draft: DraftDetails | None) -> PendingItem | None:
-    """Return the pending work of a package, without targets. Return None if the package has no pending work."""
+    """Return the pending work of a package, with empty `targets`. Return None if the package has no pending work."""
     state = package.package_state
     parts = _describe_without_draft(state) if draft is None else _describe_draft(package, draft)
     if parts is None:

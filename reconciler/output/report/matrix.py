@@ -88,11 +88,11 @@ def _build_cluster_line(row: ClusterRow, columns: tuple[str, ...]) -> MatrixLine
 
 
 def _build_matrix(axis: str, columns: tuple[str, ...], lines: Sequence[tuple[MatrixLine, bool]]) -> Matrix:
-    """Return the matrix.
+    """Return a matrix that separates the lines with pending work from the other lines.
 
     Args:
         axis: The kind of the lines: "cluster" or "package".
-        lines: Each line, with True if the line has pending work.
+        lines: Pairs of a line and a bool: whether the line has pending work.
     """
     pending = tuple(line for line, has_pending_work in lines if has_pending_work)
     completed = tuple(line for line, has_pending_work in lines if not has_pending_work)

@@ -32,7 +32,7 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 def format_draft_list_text(result: DraftListResult, current_seconds: int) -> str:
     """Return a few lines per draft: its lifecycle, its packages, and the reasons that block its publication.
 
-    The text of the last page of a list ends with the numbers of all drafts.
+    The last page of the list ends with a summary: the numbers of open drafts, proposed drafts and unreadable targets.
 
     Args:
         current_seconds: The current time in seconds since 1970, to compute ages.

@@ -121,7 +121,10 @@ def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple
 
 
 def _list_missing(chart: FileTree, manifest: ChartManifest) -> Iterator[tuple[ChartDependency, tuple[str, int]]]:
-    """Yield each dependency that the chart does not contain, and its key in the result of `_read_locked_versions`."""
+    """Yield each dependency that the chart does not contain, and its key: the name, and a number for equal names.
+
+    The result of `_read_locked_versions` has the same keys.
+    """
     present = _read_subchart_names(chart)
     occurrences: Counter[str] = Counter()
     for dependency in _read_dependencies(chart, manifest):

@@ -191,8 +191,8 @@ def _explain(
     difference: FieldDifference, places: Mapping[int, CallPlace], by_file: Mapping[str, list[CallPlace]]
 ) -> _Problem:
     found = [places[number] for number in sorted(find_markers(difference.text)) if number in places]
-    # If the values of the field contain no marker of a placeholder, the field can depend on any call in its template,
-    # or in a file that the template includes.
+    # If the values of the field contain no marker of a placeholder, use all calls in its template as candidates. If the
+    # template contains no calls, use all calls of the chart, because the template can include other files.
     candidates = found or by_file.get(difference.resource.source.template) or list(places.values())
     has_key = any(place.function in KEY_FUNCTIONS for place in candidates)
     return _Problem(difference, tuple(candidates), has_key or contains_secret(difference.resource.data))

@@ -117,9 +117,9 @@ class ChartCalls:
 
 @dataclass(frozen=True)
 class InstrumentedChart:
-    """A copy of a chart and of the values of a request in which the calls are replaced.
+    """A copy of a chart and of the values of its request, with placeholders instead of function calls.
 
-    `original_texts` contains the original text of each placeholder.
+    `original_texts` maps each placeholder to the text that it replaces.
     """
 
     files: FileTree

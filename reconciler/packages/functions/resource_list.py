@@ -251,7 +251,7 @@ class ProcessResponse:
 
 @dataclass(frozen=True)
 class _ParsedOutput:
-    """The ResourceList that a function returned, and its line comments by the path of their field."""
+    """The ResourceList that a function returned. `comments` maps paths of fields to the line comments of the fields."""
 
     data: Mapping[str, Any]
     comments: Mapping[DataPath, str]

@@ -415,7 +415,7 @@ def list_setters(items: Sequence[Item], config: FunctionConfig | None, context: 
 
 
 def _combine_uses(listed: _ListedSetter, use: _ListedSetter) -> _ListedSetter:
-    """Return the setter `listed` with the count of `use` added. If its type is `str`, use the type of `use`."""
+    """Add the count of `use` to the setter `listed`. If the type of `listed` is `str`, use the type of `use`."""
     return replace(listed, count=listed.count + use.count, type=use.type if listed.type == _TEXT else listed.type)
 
 

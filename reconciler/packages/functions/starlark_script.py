@@ -155,10 +155,12 @@ class _Log:
 def _run_script(
     name: str, source: str, resources: Mapping[str, Any], texts: Sequence[str], log: Callable[[str], None]
 ) -> tuple[Any, list[int | None] | None]:
-    """Run the script on the resource list, and return the new resource list without unchanged items.
+    """Run the script on the resource list.
 
-    The second value describes the order of all items. It contains the index in the request for an unchanged item, and
-    None for any other item. If the first value contains all items, the second value is None.
+    Returns:
+        Two values. The first value is the new resource list without unchanged items. The second value has one entry for
+        each item of the complete new list: the old index of an unchanged item, or None for any other item. If the first
+        value contains all items, the second value is None.
     """
     module = interpreter.Module()
     module["_resource_list"] = resources

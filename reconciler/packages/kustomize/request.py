@@ -22,9 +22,8 @@ class KustomizeRequest:
         options: The fields of the generated kustomization.yaml, as canonical JSON text. "{}" if no file is generated.
         components: The normalized paths of components, relative to the upstream package.
         allowed_secrets: Secrets with values that are allowed in the output, as "Kind/name".
-        charts: The chart request for charts in the overlay. It contains the capabilities of the cluster and the rules
-            for the output. The overlay contains the other inputs. If `charts` is None, an overlay with charts is
-            refused.
+        charts: For charts in the overlay: the capabilities of the cluster and the rules for the output. All other
+            inputs of these charts are in the overlay itself. If `charts` is None, an overlay with charts is refused.
     """
 
     path: str = ""

@@ -179,11 +179,11 @@ def merge_kptfile(
         local: The Kptfile on the branch.
         take_upstream: Whether the result has the sections `upstream` and `upstreamLock` of `updated`. By default, the
             result has the sections of `local`.
-        whole: Whether to merge name and upstream as well. Use True to merge two versions of one package. By default,
-            both are taken from one Kptfile.
+        whole: Whether to merge the name and the upstream sections too. Use True to merge two versions of one package.
+            By default, the name comes from `local`, and `take_upstream` determines the upstream sections.
 
     Returns:
-        The merged Kptfile and the conflicts. The conflicts do not contain the file and the resource.
+        The merged Kptfile and the conflicts. The attributes `file` and `resource` of the conflicts are empty.
 
     Raises:
         MergeError: With the profile `compat`, the elements of a list have the key `name` in one Kptfile and not in

@@ -171,7 +171,7 @@ def _get_exact_key(entry: MergeEntry) -> IdentityKey:
 def _join_groups(groups: Sequence[ResourceGroup], key_of: KeyOf) -> list[ResourceGroup]:
     """Join the incomplete groups that have the same key.
 
-    Groups are not joined if two of them have a document of the same side.
+    Groups with the same key are not joined if two of them have a document of the same side: origin, updated or local.
     """
     by_key: dict[IdentityKey, list[ResourceGroup]] = {}
     for group in groups:

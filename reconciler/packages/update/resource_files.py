@@ -295,13 +295,13 @@ class RemainingFile:
 def find_remaining_file(
     sides: MergeSides, path: str, resources: Sequence[PlacedResource], options: MergeOptions
 ) -> RemainingFile | None:
-    """Find local changes outside of resources in a file whose resources were all removed by the merge.
+    """Find local changes outside of resources in a file from which the merge removed all resources.
 
-    Such changes are a changed file mode, a byte order mark, and comments between documents. If there are such changes,
-    the local file is kept. If its resources moved to other files, only the comments of the file are kept.
+    Such a change is a changed file mode, a changed byte order mark, or a new comment between documents.
 
     Returns:
-        The content to keep. None if there are no such changes, so that the file is deleted.
+        The content to keep: the whole local file, or only its comments if its resources moved to other files. None if
+        there is no such change. The file is then deleted.
     """
     origin, updated, local = (side.get(path) for side in sides)
     if options.profile == "compat" or origin is None or local is None or not _has_other_changes(origin, local):

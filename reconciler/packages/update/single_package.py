@@ -177,7 +177,10 @@ def _take_unreadable(sides: MergeSides, path: str, findings: list[Finding], *, i
 
 
 def _merge_like_kpt(sides: MergeSides, ignored_paths: list[set[str]], options: MergeOptions) -> UpdateResult:
-    """Merge files as kpt does: treat an ignored resource file as absent on its side, and keep ignored local files."""
+    """Merge files as kpt does. Resource files that a side ignores are treated as absent on this side.
+
+    The result also contains the ignored resource files of the local side without changes.
+    """
     opaque = [path for path in sides.paths if not is_resource_file(path)]
     visible = MergeSides(
         *(side.without_files(*opaque, *ignored) for side, ignored in zip(sides, ignored_paths, strict=True))

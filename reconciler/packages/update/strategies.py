@@ -172,8 +172,8 @@ def _copy_merge(unit: UpdateUnit) -> UpdateResult:
 def _take_kptfile(unit: UpdateUnit) -> UpdateResult:
     """Return the merged Kptfile, with the sections `upstream` and `upstreamLock` of the new upstream package.
 
-    The Kptfile of the root package keeps its own sections if `unit.is_locked` is True, because the caller sets the
-    sections after the update.
+    If `unit.is_locked` is True, the root package keeps these two sections of its local Kptfile, because the caller sets
+    them after the update.
     """
     scope = unit.scopes[unit.package]
     # In the profile `compat`, use an empty merge base, as kpt does. As a result, functions that upstream removed stay

@@ -94,8 +94,8 @@ class TargetCheckpoint:
     Attributes:
         plan: The plan of the next pass.
         stalled_packages: The requested packages that cannot be computed now.
-        dependencies: The fingerprints of the package dependencies, except for dependencies that the next pass cannot
-            check.
+        dependencies: The fingerprints of the dependencies of all packages. Dependencies that the next pass cannot check
+            are omitted.
     """
 
     plan: TargetPlan

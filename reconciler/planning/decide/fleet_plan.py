@@ -253,7 +253,7 @@ class FleetPlan:
         return not self.uncertain_tenants
 
     def can_contain_unreadable(self, tenant: str | None) -> bool:
-        """Return whether a tenant may have objects that cannot be read. None is an unknown tenant."""
+        """Return whether the config may contain unreadable objects of a tenant. None stands for an unknown tenant."""
         return not self.is_complete and (
             tenant is None or "" in self.uncertain_tenants or tenant in self.uncertain_tenants
         )
@@ -332,7 +332,7 @@ def _list_outcome_findings(outcome: PackageOutcome) -> tuple[Finding, ...]:
         case Draft():
             return outcome.rendered.findings
         case Unchanged():
-            # Omit recorded findings about the upstream, because the controller reports the findings that still apply.
+            # Omit recorded findings about the upstream. If they still apply, the controller reports them in each pass.
             return tuple(finding for finding in outcome.findings if finding.code not in REFERENCE_FINDINGS)
         case Blocked():
             return outcome.findings

@@ -333,7 +333,8 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
     No render is necessary if a branch contains the desired tree, or if the package is still blocked for the same
     reason.
     """
-    # If the record contains a removal, use the outcome from before the removal, because the package is requested again.
+    # If the recorded outcome is a removal, its key `before` contains the previous outcome. Use the previous outcome,
+    # because the package is requested again.
     record = replace(record, outcome=record.outcome.get("before", record.outcome))
     if record.outcome.get("kind") == "blocked":
         return _repeat_blocked(inputs, record) if record.observed == inputs.observed else None
@@ -359,7 +360,10 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
 
 
 def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tuple[Finding, ...]) -> Unchanged | None:
-    """Return Unchanged if a branch contains the recorded desired tree, or if a person declined it. Else return None."""
+    """Return Unchanged if a branch contains the recorded desired tree, or if a person declined this tree.
+
+    Otherwise, return None.
+    """
     published, drafted, observed, desired = (
         record.published_version, record.draft_version, inputs.observed, record.desired_tree
     )  # fmt: skip
@@ -516,7 +520,7 @@ def _build_draft(
 
 
 def _add_chart_values(inputs: DecisionInput, values: tuple[ChartValues, ...]) -> DecisionInput:
-    """Add the values files of charts and sources, which were read for the render, to the provenance of the variant."""
+    """Add `values` to the provenance of the variant: the values files that the render read for charts and sources."""
     provenance = inputs.variant.provenance
     if not values or not isinstance(provenance, ChartProvenance):
         return inputs
@@ -593,7 +597,7 @@ def _block_frozen_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
 
 
 def block_stalled(inputs: DecisionInput, code: FindingCode, message: str) -> Blocked:
-    """Return the outcome of a package that the variant must not write, with the condition `Stalled`."""
+    """Return the outcome of a variant that must not write its package. The outcome has the condition `Stalled`."""
     finding = _create_finding(inputs, code, message)
     return Blocked(
         inputs.variant, inputs.record, build_stalled_conditions(code.name, message), (finding,), inputs.observed

@@ -76,7 +76,7 @@ def decide_removals(
     that the package is no longer requested, or the pass would remove too many packages.
 
     Args:
-        reconciled: The owners, on all targets, whose packages have no error.
+        reconciled: The owners that have, on at least one target, a package without an error.
     """
     unrequested = {
         package: record
@@ -113,8 +113,8 @@ def _apply_target_limit(
     Only published packages are counted, because the deletion of a draft loses no published content. A removal that a
     person confirmed on the set of its owner needs no second confirmation.
 
-    Records of old program versions do not contain the config file of the owner, so that they contain no evidence of the
-    deletion. If a removed package has such a record, all new removals need a confirmation, even below the limit.
+    Old program versions did not record the config file of the owner. Such a record does not prove that a person deleted
+    the owner. If a removed package has such a record, all new removals need a confirmation, even below the limit.
     """
     removals = [removal for removal in decisions.removals if _is_unconfirmed_removal(removal, snapshot, claims)]
     if not removals:
@@ -540,8 +540,8 @@ def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDeci
 def _has_draft_changes(record: PackageRecord, observed: ObservedPackage) -> bool:
     """Return whether the draft has local changes to the package.
 
-    The local changes were pushed after the reconciler wrote `draft_version`, or they are merged into `draft_version`.
-    If the record has no `draft_version`, return True, because all changes of the draft are then local changes.
+    Either `draft_version` contains the local changes, or someone pushed them after the reconciler wrote
+    `draft_version`. If the record has no `draft_version`, all changes of the draft are local, and the result is True.
     """
     version = record.draft_version
     return version is None or observed.drafted not in (None, version.rendered) or version.merged != version.plain

@@ -1,6 +1,7 @@
 """CustomResourceDefinitions that several packages of a cluster contain.
 
-The agent of the cluster applies both versions, and the removal of one package can delete all resources of the kind.
+The agent of the cluster applies the versions of all these packages. When one of the packages is removed, the agent can
+delete the definition, and then the cluster deletes all resources of the kind.
 """
 
 from __future__ import annotations

@@ -320,7 +320,7 @@ def _is_recorded_owner(variant: Variant, record: PackageRecord, completeness: Co
 
 
 class _EqualClaims:
-    """The variants with the rank `_ClaimRank.OTHER_TENANT`. If their tenants differ, they have equal precedence."""
+    """The variants with the rank `_ClaimRank.OTHER_TENANT`. Of variants of different tenants, none has precedence."""
 
     def __init__(self, variants: Iterable[Variant]) -> None:
         self._by_package: dict[str, list[Variant]] = {}

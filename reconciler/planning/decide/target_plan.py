@@ -122,9 +122,9 @@ def decide_requested_packages(
 def _write_texts(
     decision_input: DecisionInput, outcome: PackageOutcome, target: Target, context: PlanningContext
 ) -> DraftTexts | Blocked | None:
-    """Return the status file and the commit message of a draft. Return None if the outcome is not a draft.
+    """Return the status file and the commit message of a draft. Return None if `outcome` is not a draft.
 
-    If these texts cannot be written, return the outcome that replaces the draft.
+    If an unexpected exception prevents these texts, return a `Blocked` outcome that replaces the draft.
     """
     if not isinstance(outcome, Draft):
         return None
@@ -139,8 +139,8 @@ def plan_target(decided: DecidedTarget, reconciled: Collection[ObjectKey]) -> Ta
     """Return the plan of one target. No branch is changed here.
 
     Args:
-        reconciled: The owners whose packages, on all targets, have no error. If an owner with an error moves its
-            package, the package at the previous location is kept until the owner has no error.
+        reconciled: The owners that have, on at least one target, a package without an error. If an owner moves its
+            package, the package at the old location is kept until `reconciled` contains the owner.
     """
     claims, texts = decided.claims, decided.draft_texts
     decisions = decide_removals(decided.snapshot, claims, reconciled)
@@ -202,7 +202,7 @@ def _build_next_state(
     for outcome in decided.outcomes:
         package = outcome.variant.target.package
         if outcome is known.get(package):
-            # Keep the record, because it already contains this outcome of the last pass.
+            # Keep the record of this package, because an earlier pass already recorded this outcome.
             continue
         if not _has_other_owner(outcome) and not (isinstance(outcome, Blocked) and outcome.should_retry):
             record = _record_outcome(outcome, texts.get(package), snapshot.find_draft_branch(package))

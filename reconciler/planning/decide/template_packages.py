@@ -259,7 +259,7 @@ class _TemplateDecisions:
     def _get_tree_in_next_pass(self, package: str, outcome: PackageOutcome | None) -> TreeId | None:
         """Return the tree that the next pass will use for a package if no input changes.
 
-        Return None for a package without content. Also return None for a drafted or unchanged package whose render
+        Return None in two cases: the package has no content, or its outcome is drafted or unchanged and its render
         depends on no template.
         """
         match outcome:

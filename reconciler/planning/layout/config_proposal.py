@@ -47,8 +47,8 @@ class ProposalState:
     Attributes:
         proposal_head: The head of the proposal branch that was pushed last.
         base: The config commit that the proposal is based on.
-        revisions: The last proposed revision, by `RevisionPin.id`. When the tag of the pin moves, the proposed revision
-            is replaced or deleted.
+        revisions: Maps each `RevisionPin.id` to the revision that was proposed last for this pin. When the tag of the
+            pin moves, this revision is replaced or deleted.
     """
 
     branch: str = ""

@@ -187,7 +187,10 @@ def parse_approval_policy(annotations: Mapping[str, str]) -> ApprovalPolicy | st
 
 
 def list_approval_findings(plan: TargetPlan) -> Iterator[Finding]:
-    """Yield a finding for each draft whose owner has an approval annotation. The delay is not checked here."""
+    """Yield a finding for each draft whose owner has an approval annotation.
+
+    This function does not check whether the approval delay has passed.
+    """
     for package, record in sorted(plan.next_state.packages.items()):
         policy = parse_approval_policy(record.annotations) if record.draft_version else None
         location, name = SourceLocation(object=str(record.owner.key)), f"{plan.target.name}/{package}"

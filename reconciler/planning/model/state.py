@@ -584,8 +584,8 @@ def _parse_sources(text: str) -> ConfigSources:
     sources = {intern(path): tuple(intern(object_id) for object_id in ids) for path, ids in json.loads(text).items()}
     for ids in sources.values():
         for object_id in ids:
-            # Validate each ID: `parse_object_id` raises an error for an invalid ID, and the state then counts as
-            # unreadable.
+            # Validate each ID. For an invalid ID, `parse_object_id` raises an error, and the caller then treats the
+            # whole state as unreadable.
             parse_object_id(object_id)
     return sources
 

@@ -84,8 +84,9 @@ class _RecordedInputs:
     Attributes:
         config: The ID of the config.
         upstream: The upstream in the format of `UpstreamPackage.pin`.
-        options: The options of the render of each source, by the name of the source. A single source has the name "".
-        dependencies: The versions of the charts that the chart of each source requires, by the name of the source.
+        options: Maps the name of each source to its render options. A single source has the name "".
+        dependencies: Maps the name of each source with a chart to the charts that this chart requires, with their
+            versions.
         engine: The program that rendered the base, such as "helm/3.22 sha256:…". "" if it is not recorded.
     """
 

@@ -187,8 +187,8 @@ def _apply_commit(record: PackageRecord, previous: PackageAtCommit | None, curre
 def _is_new_publication(version: RenderedVersion, previous: PackageAtCommit | None, current: PackageAtCommit) -> bool:
     if current.status == version.status and (previous is None or previous.status != current.status):
         return True
-    # If there is no previous commit, compare with `against`, which is the published tree at the time when the version
-    # was drafted. If the current tree is equal to `against`, this tree was published before the version was drafted.
+    # If there is no previous commit, compare with `against`: the tree that was published when the version was drafted.
+    # A current tree that is equal to `against` is not a publication of the version.
     known_tree = previous.tree if previous else version.against
     return current.tree == version.rendered and current.tree != known_tree
 

@@ -53,7 +53,7 @@ class TemplateMerger:
     roles_cache: KeyedCache[bool] = field(default_factory=KeyedCache)
 
     def build_dependency_functions(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
-        """Return the fingerprint function for template merge rules. The key is the dependency type."""
+        """Return a mapping from the dependency type of template merge rules to their fingerprint function."""
         return {TEMPLATE_RULES_DEPENDENCY: self._fingerprint_rules}
 
     def record_rules_dependency(self, files: FileTree, view: CatalogView) -> None:

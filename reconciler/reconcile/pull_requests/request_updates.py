@@ -394,9 +394,12 @@ class PullRequestUpdater:
 
 
 def has_ended(request: PullRequest, task: PullRequestTask) -> bool:
-    """Return whether a pull request was closed or merged without an effect on the current draft.
+    """Return whether a pull request is closed or merged, and does not concern the current draft.
 
-    This is the case if the pull request had a different head, or was merged into a different branch.
+    It does not concern the current draft in two cases:
+
+    - Its head is not the head of the draft.
+    - It was merged into a branch that is not the target branch.
     """
     if request.state == "open":
         return False

@@ -60,7 +60,7 @@ class SourceRenderer(Protocol):
         ...
 
     def add_dependencies(self, upstream: UpstreamPackage, source: FileTree) -> FileTree:
-        """Return the files of a source, and add the charts that the source requires. Raises SourceFailedError."""
+        """Return the files of a source together with the charts that it requires. Raises SourceFailedError."""
         ...
 
     def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
@@ -168,7 +168,7 @@ class TargetContents:
         raise SourceFailedError((SourceCodes.DIGEST_UNAVAILABLE.finding(message),), should_retry=True)
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
-        """Return whether `commit` descends from the commit of an upstream. Return False if `commit` does not exist."""
+        """Return whether the commit of `upstream` is an ancestor of `commit`. Return False if `commit` is missing."""
         remote = self._remotes.get_upstream(upstream.url) if upstream.type == "git" else None
         return remote is not None and remote.is_ancestor(upstream.commit, commit)
 

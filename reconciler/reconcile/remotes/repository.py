@@ -226,7 +226,7 @@ class Remote:
     def list_tagged_revisions(
         self, target: Target, packages: Collection[str]
     ) -> Mapping[str, Sequence[TaggedRevision]]:
-        """Fetch the tags of these packages of a target, and return the tagged revisions by package. Raises GitError."""
+        """Fetch the tags of some packages of a target. Return the tagged revisions of each package. Raises GitError."""
         prefixes = {package: format_tag_prefix(target, package) for package in packages}
         self.fetch_tags(prefixes.values())
         return {package: tuple(self._list_revisions(prefix)) for package, prefix in prefixes.items()}

@@ -54,8 +54,7 @@ _MAX_PREFETCHED_STATES = 500
 def kept_ref(state_ref: str, name: str, head: CommitId) -> str:
     """Return the ref that keeps a head with local changes reachable.
 
-    The ref is a branch if the state refs are branches. The settings use branches for states if the host allows no other
-    refs.
+    If the state refs are branches, this ref is a branch too, because the Git host may then allow only branches.
     """
     start = BRANCH_PREFIX if state_ref.startswith(BRANCH_PREFIX) else "refs/"
     return f"{start}reconciler/kept/{name}/{head[:12]}"

@@ -168,7 +168,7 @@ def _has_scope(index: FleetIndex, finding: Finding, owner: str, tenant: str) -> 
     owners = {format_object_reference(text) for text in (location.object, location.owner) if text}
     owners |= {row.owner} if row else set()
     tenants = {row.tenant} if row else {name for one in owners for name in index.tenants_by_owner.get(one, ())}
-    # As in other lists, a text that is the name of an object selects only this object.
+    # If the text is the complete name of an object, select only this object, as in other lists.
     is_name = owner in index.tenants_by_owner
     has_owner = owner in owners if is_name else any(owner.lower() in one.lower() for one in owners)
     return (not owner or has_owner) and (not tenant or tenant in tenants)

@@ -133,8 +133,11 @@ def read_diffs(
 def find_hidden(diffs: Iterable[ResourceDiff], resource: str) -> Iterator[bool]:
     """For each diff, yield whether its lines are hidden.
 
-    The lines of a large diff are always hidden. The lines of another diff are hidden if this diff and the diffs before
-    it have more than `MAX_LINES` changed lines together. This does not apply to the diff of `resource`.
+    The lines of a diff are hidden in two cases:
+
+    - The diff is large.
+    - The diff and all diffs before it have more than `MAX_LINES` changed lines together, and it is not the diff of
+      `resource`.
     """
     lines = 0
     for diff in diffs:

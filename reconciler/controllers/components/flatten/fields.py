@@ -35,10 +35,10 @@ class FixedFields:
 
 
 def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used_paths: Collection[DataPath]) -> FixedFields:
-    """Return the fields of an object that become literals: the fields in `config` and in `used_paths`.
+    """Return the fields of an object that become literals: the fields in `config` and the fields in `used_paths`.
 
     `used_paths` contains the paths of the fields that determine where an addon applies. The path `()` stands for the
-    whole object. Environments can no longer set a field in `used_paths`, even if it has no value.
+    whole object. Environments cannot set a field in `used_paths`, even if `config` contains no value for this field.
     """
     properties: dict[str, Schema] = schema["properties"]
     if () in used_paths:

@@ -150,7 +150,7 @@ class TemplateMapNode:
                 raise FieldFindingError(build_field_finding(ComponentCodes.TEMPLATE_DUPLICATE_KEY, entry.path, message))
             result[key] = value
             if state.origins is not None and not isinstance(entry.key, str):
-                # Record the origin of the key if no origin of the value is recorded.
+                # If the value has no recorded origin, record the origin of its key instead.
                 state.origins.setdefault((*value_path, key), ValueOrigin(entry.path, entry.key.text, entry.key.reads))
         return result
 

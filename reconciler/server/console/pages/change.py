@@ -78,7 +78,8 @@ def build_page(page: PageRequest) -> PageContent:
             "max_values": _MAX_VALUES,
             "has_releases": has_releases(draft.content),
         },
-        # The differences of a content in memory have no error, so that browsers can keep the page.
+        # Browsers may cache the page only if its diffs are in memory (`is_known`). Reading other diffs can fail, and
+        # the page then contains the error.
         is_from_index=is_known,
         is_streamed=not is_known,
         topics=(build_change_topic(change.key),),
