@@ -154,6 +154,8 @@ def test_a_deletion_of_a_deleted_ref_is_done(tmp_path: Path, remote: Path) -> No
 
     assert report.is_complete
     assert read_refs(remote) == {"refs/heads/drafts/c3": state} == mirror.refs()
+    # The mirror in another process reads the tracking refs.
+    assert git(mirror.folder, "for-each-ref", "--format=%(refname)") == "refs/remotes/origin/heads/drafts/c3"
 
 
 def twenty(mirror: Mirror) -> list[PushUnit]:

@@ -118,6 +118,12 @@ def test_refs_that_moved_together(before: dict[str, str], after: dict[str, str],
     assert (find_ref_moved_by_push(UNIT, refs[0], refs[1], [DRAFT]) is not None) == value
 
 
+def test_an_update_that_moves_no_ref_is_not_compared_with_other_branches() -> None:
+    refs = RemoteBranches({DRAFT: "1", CLUSTER: "1"}, {})
+
+    assert find_ref_moved_by_push(PushUnit("x", (RefUpdate(DRAFT, "1", "1"),)), refs, refs, [DRAFT]) is None
+
+
 def test_a_remote_is_read_again_only_where_a_symbolic_ref_is_possible() -> None:
     shared = RemoteBranches({DRAFT: "1", CLUSTER: "1"}, {})
     apart = RemoteBranches({DRAFT: "1", CLUSTER: "0"}, {})
