@@ -122,22 +122,29 @@ class RefPusher:
             # the next push of these refs is refused as stale.
             with suppress(GitError):
                 self._update_tracking_refs(done_updates)
-        outcomes |= self._find_moved_refs([unit for unit in units if isinstance(outcomes[unit.name], PushDone)], before)
+        outcomes |= self._find_moved_refs(units, outcomes, before)
         return PushReport({unit.name: outcomes[unit.name] for unit in units})
 
-    def _find_moved_refs(self, units: Sequence[PushUnit], before: RemoteBranches) -> dict[str, PushOutcome]:
-        """Return a failure for each unit whose push also moved another branch through a symbolic ref.
+    def _find_moved_refs(
+        self, units: Sequence[PushUnit], outcomes: Mapping[str, PushOutcome], before: RemoteBranches
+    ) -> dict[str, PushOutcome]:
+        """Return a failure for each pushed unit whose push also moved another branch through a symbolic ref.
 
         The branches are read again only if a ref of a unit can be symbolic (`can_be_symbolic`).
         """
-        suspects = [unit for unit in units if can_be_symbolic(unit, before)]
+        done = [unit for unit in units if isinstance(outcomes[unit.name], PushDone)]
+        suspects = [unit for unit in done if can_be_symbolic(unit, before)]
         if not suspects:
             return {}
         try:
             after = read_remote_branches(self._command)
         except GitError as error:
             return {unit.name: PushFailed(error) for unit in suspects}
-        pushed_refs = {update.ref for unit in units for update in unit.updates}
+        pushed_refs = {update.ref for unit in done for update in unit.updates}
+        # Without atomic pushes, the remote can accept some refs of a failed unit.
+        pushed_refs |= {
+            update.ref for unit in units for update in unit.updates if update.new == after.commits.get(update.ref)
+        }
         errors = {unit.name: find_ref_moved_by_push(unit, before, after, pushed_refs) for unit in suspects}
         return {name: PushFailed(error) for name, error in errors.items() if error}
 

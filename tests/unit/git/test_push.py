@@ -442,6 +442,22 @@ def test_a_branch_that_the_push_has_also_moved() -> None:
     assert report["b"] == PushDone()
 
 
+def test_an_accepted_ref_of_a_failed_unit_was_not_moved_by_another_unit() -> None:
+    git = FakeGit({})
+
+    def accept_half(arguments: tuple[str, ...]) -> None:
+        if "--heads" in arguments and git.pushes:
+            git.remote[f"{HEADS}half"] = NEW
+
+    git.before_command = accept_half
+    git.find_failure = lambda refs: fail("remote: refused", 1) if "refs/state/half" in refs else None
+    failed = PushUnit("half", (update("half", NEW, None), RefUpdate("refs/state/half", OTHER, None)))
+    report = open_pusher(git).push([create("a"), failed], {})
+
+    assert report["a"] == PushDone()
+    assert isinstance(report["half"], PushFailed)
+
+
 @pytest.mark.parametrize("exit_code", [1, 128, 255])
 @pytest.mark.parametrize(
     ("stderr", "error"),
