@@ -165,7 +165,8 @@ def _create_parser() -> Lark:
 
 @v_args(inline=True)
 class _Builder(Transformer[Token, SyntaxNode]):
-    """Converter from the grammar rules to the syntax tree. lark calls the method with the name of each parsed rule."""
+    """Converter from the grammar rules to the syntax tree. For each parsed rule, lark calls the method that has
+    the name of the rule."""
 
     def conditional(
         self, condition: SyntaxNode, question: Token, value: SyntaxNode, otherwise: SyntaxNode

@@ -46,9 +46,9 @@ _PRIVATE = 0o600
 def command(name: str, role: str, selector: str, expires: str, file: Path | None) -> int:
     """Create an access token for the program NAME, and print it. No command can show the token again.
 
-    The command also prints a line for the token file (setting console.token_file) to the standard error, or --add-to
-    adds the line to the file. The line contains only a digest of the token. A running service uses a changed file at
-    once.
+    The command also prints a line for the token file (setting console.token_file) to the standard error. With
+    --add-to, it adds the line to this file instead. The line contains only a digest of the token. A running service
+    uses a changed file at once.
     """
     token, expires_at = access_tokens.create_token(), _parse_expiry(expires)
     try:

@@ -37,7 +37,7 @@ from reconciler.executors.executor import (
 from reconciler.executors.serialization import Trees, pack_trees, unpack_trees
 from reconciler.packages.functions.function import InterruptedFunctionError
 
-# The minimum number of jobs for this executor. The number is small, because the cluster is already running.
+# This executor is used for at least this number of jobs. A low number is enough, because the cluster already runs.
 _MIN_JOBS = 80
 _CONNECT_SECONDS = 10
 _RETRIES = 3

@@ -263,8 +263,8 @@ class RefPusher:
             with self._lock() as lock_descriptor:
                 return self._push_if_current(updates, options, lock_descriptor)
         except GitError as error:
-            # Return a failed attempt instead of an outcome, because the remote may have accepted the push before the
-            # error.
+            # This attempt is not the outcome of the push. The caller lists the refs of the remote, because the remote
+            # can have accepted the push before the error.
             return PushAttempt(is_accepted=False, error=error)
 
     def _push_if_current(

@@ -216,7 +216,8 @@ class PackageHistory:
                 used only for the same Python object `packages`.
             has_original_refs: If False, each target branch points to the commit of its package, and each deleted
                 upstream ref points to the recorded upstream commit. If True, the refs are those before the render: the
-                target branch points to the parent of this commit, and all upstream refs point to recorded commits.
+                target branch points to the parent of the package's commit, and all upstream refs point to recorded
+                commits.
                 True is possible for a single package only.
 
         Raises:

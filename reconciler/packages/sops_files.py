@@ -57,7 +57,7 @@ def create_mac_finding(error: SopsMacError, location: SourceLocation, rule: str)
 
 
 def check_sops_files(files: FileTree, earlier: Iterable[FileTree]) -> tuple[Finding, ...]:
-    """Check the SOPS documents of a package without a key. Return errors and warnings.
+    """Check the SOPS documents of a package. Return errors and warnings. The check needs no decryption key.
 
     Args:
         files: The rendered package.

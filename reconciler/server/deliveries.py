@@ -143,7 +143,7 @@ class SecretFile:
         try:
             secrets = read_secrets(self._file)
         except SecretFileError as error:
-            # Return no secrets, because an operator can delete the file to revoke its secrets.
+            # Do not use the old secrets any more, because an operator can have deleted the file to revoke them.
             log.error("webhook_secrets_lost", message=str(error))
             self._failure = Failure(self._clock(), str(error))
             return ()

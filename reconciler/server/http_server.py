@@ -74,7 +74,7 @@ class HttpServer:
     def _open_socket(self, address: str) -> socket.socket:
         if self._activated_socket and get_socket_path(address):
             raise ListenError("must be host:port, because the socket unit of systemd passes a TCP socket")
-        # Use a copy of an open socket, because a listener closes its socket at its end.
+        # Give the listener a copy of the open socket, because a listener closes its socket when it stops.
         if self._activated_socket:
             return self._activated_socket.dup()
         if self._listener and self._listener.address == address:

@@ -157,7 +157,7 @@ class SourceCredentials:
             file = folder / _DOCKER_CONFIG_KEY
             return _find_docker_login(_parse_docker_config(self._read(file), file), url)
         if not (folder / "username").is_file() and not (folder / "password").is_file():
-            # Return no login, because a Secret can contain only certificates.
+            # Return no login: a Secret with certificates, but without username and password, is valid.
             return None
         username, password = (self._read(folder / key).rstrip("\r\n") for key in ("username", "password"))
         return _create_login(username, password, folder)

@@ -258,8 +258,8 @@ def _get_target(owner: PackageOwner, spec: PackageVariantSpec) -> PackageTarget:
 
 
 def _locate(owner: PackageOwner, manifest: ConfigObject, *fields: str | int) -> SourceLocation:
-    # If a set generated the PackageVariant, use the location of the set without `fields`, because the set does not
-    # contain the path `fields`.
+    # If a set generated the PackageVariant, return the location of the whole set, because the path `fields` does not
+    # exist in a set.
     return manifest.location_of(("spec", *fields)) if manifest.key == owner.key else manifest.location
 
 

@@ -35,8 +35,8 @@ _MAX_CACHED_PATHS = 2048
 # Maximum number of cached documents. A render reads a document soon after the edit that created the document.
 _MAX_CACHED_DOCUMENTS = 256
 
-# The paths from a node to the scalars below it that contain placeholders, as a tree. Each pair contains the index of a
-# child, and the paths from this child. The paths from such a scalar are ().
+# The paths from a node to all scalars with placeholders, as a tree. Each pair contains the index of a child, and the
+# paths below this child. For a scalar with a placeholder, the tree is ().
 _Paths: TypeAlias = tuple[tuple[int, "_Paths"], ...]
 
 

@@ -53,7 +53,7 @@ class FileChange:
 
 
 def find_file_changes(old: FileTree, new: FileTree, objects: Sequence[ObjectChange]) -> tuple[FileChange, ...]:
-    """Return the changed files with changes that `objects` does not contain. Kptfiles are omitted.
+    """Return each file with at least one change that is not in `objects`. Kptfiles are omitted.
 
     Args:
         old: The old content of the changed files.

@@ -215,7 +215,7 @@ class ResourceExplanation:
                 yield self._build_value(path, changes)
 
     def _list_missing_entries(self, paths: Sequence[DataPath]) -> Iterator[ProvenanceEntry]:
-        """Yield the entries of values that are missing in the resource, although no traced step removed them."""
+        """Yield the entry of each value that is not in the resource, although no traced step removed the value."""
         existing = {path[:end] for path in paths for end in range(len(path) + 1)}
         for path, entry in (*self._controller_entries.items(), *self._template_entries.items()):
             if path and path not in existing:

@@ -42,7 +42,7 @@ class PastChange:
     """A change with the history of its drafts.
 
     Attributes:
-        lines: Lines about the changed objects of the largest variant, as in lists of changes.
+        lines: The texts about the changed objects of the largest variant, in the format of the list of changes.
     """
 
     key: str

@@ -53,8 +53,7 @@ def compare_outputs(
     """Compare the first output with the other outputs. Resources that are not part of the package are ignored.
 
     Args:
-        has_random_order: Whether the order of keys can be random in all outputs. If False, the order can be random only
-            in the first output.
+        has_random_order: If True, all outputs can have keys in a random order. If False, only the first output can.
     """
     indexed = [{(text.template, text.index): text for text in output} for output in outputs]
     texts = dict(indexed[0])

@@ -71,7 +71,7 @@ def resolve_missing_package(
 
     Args:
         sides: The files to merge.
-        exists: A side contains files if the package exists on this side, and no files if the package is missing.
+        exists: The existence of the package on each side. The value of a side is empty if the package is missing there.
     """
     match tuple(bool(side) for side in exists):
         case (True, True, True):

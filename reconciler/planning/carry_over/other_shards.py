@@ -39,8 +39,8 @@ def decide_from_record(
     omitted.
 
     Returns:
-        The decided target, and the owners of the packages that must be rendered. If there are no such owners, the other
-        shard computes an equal decided target.
+        The decided target, and the owners of the packages that must be rendered. If there are no such owners, the
+        decided target is equal to the one that the other shard computes.
     """
     decided = decide_target(prepared, replace(context, render=_refuse_render))
     awaited = frozenset(outcome.variant.owner.key for outcome in decided.outcomes if _is_awaited(outcome))

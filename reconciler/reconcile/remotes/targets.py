@@ -54,7 +54,7 @@ _MAX_PREFETCHED_STATES = 500
 def kept_ref(state_ref: str, name: str, head: CommitId) -> str:
     """Return the ref that keeps a head with local changes reachable.
 
-    If the state refs are branches, this ref is a branch too, because the Git host may then allow only branches.
+    If the settings use branches as state refs, this ref is a branch too. The Git host possibly rejects all other refs.
     """
     start = BRANCH_PREFIX if state_ref.startswith(BRANCH_PREFIX) else "refs/"
     return f"{start}reconciler/kept/{name}/{head[:12]}"

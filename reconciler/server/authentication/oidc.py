@@ -247,7 +247,10 @@ class OidcProvider:
 
 @contextmanager
 def _limit(free: BoundedSemaphore, message: str) -> Iterator[None]:
-    """Limit the number of threads in a block. Raise ProviderUnavailableError with a message if there are too many."""
+    """Limit the number of threads that run a `with` block at the same time.
+
+    Raises:
+        ProviderUnavailableError: Too many threads run the block. The error contains a message."""
     if not free.acquire(blocking=False):
         raise ProviderUnavailableError(message)
     try:

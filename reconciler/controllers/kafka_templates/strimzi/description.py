@@ -224,7 +224,7 @@ def _build_pod_fields(pool: NodePool, template: Mapping[str, Any]) -> dict[str, 
 def _add_rack_requirement(affinity: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return an affinity in which every node selector term also requires the label of the rack.
 
-    The requirement is added to every term, because a node must match only one of the terms.
+    The requirement is added to every term, because a node is accepted if it matches one of the terms.
     """
     requirement = {"key": key, "operator": "Exists"}
     nodes = as_mapping(affinity.get("nodeAffinity"))
