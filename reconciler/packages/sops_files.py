@@ -101,8 +101,9 @@ def _check_changes(package: str, path: str, content: bytes, earlier: Iterable[Fi
             changed = find_stale_mac(old.document, new.document) if old and new else None
             if changed is not None:
                 message = (
-                    f"{format_pointer(changed)} was changed, but sops.lastmodified was not: the MAC covers this field,"
-                    " so SOPS cannot decrypt the document (next step: change the file with SOPS, for example sops edit)"
+                    f"{format_pointer(changed)} is covered by the MAC and was changed without SOPS (sops.lastmodified"
+                    " is unchanged), so SOPS cannot decrypt the document. Next step: change the file with SOPS, for"
+                    " example with `sops edit`"
                 )
                 yield _create_finding(SourceCodes.SOPS_MAC_SUSPECT, message, new, changed)
 

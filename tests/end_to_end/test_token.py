@@ -43,7 +43,7 @@ def test_the_line_is_added_to_a_file(tmp_path: Path) -> None:
         pytest.param(["ci", "--targets", "a in b"], "must be a label query", id="selector"),
         pytest.param(["ci", "--expires", "soon"], "must be a number of days (90d)", id="expiry"),
         pytest.param(["ci", "--add-to", "tokens"], "already contains a token with the name ci", id="same-name"),
-        pytest.param(["new", "--add-to", "damaged"], "damaged:1: must have the form", id="damaged-file"),
+        pytest.param(["new", "--add-to", "damaged"], "damaged:1: the line must have the form", id="damaged-file"),
         pytest.param(["new", "--add-to", "missing/tokens"], "No such file", id="no-folder"),
     ],
 )

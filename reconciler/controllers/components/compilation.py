@@ -288,9 +288,7 @@ def check_instance_ids(manifest: ConfigObject, declarations: Sequence[AddonDecla
     for declaration in declarations:
         instance, has_id, path = declaration.instance, declaration.has_instance_id, declaration.path
         if counts[instance.addon] > 1 and not has_id:
-            message = (
-                f"{instance.addon} has {counts[instance.addon]} instances, so that each instance must set instanceId"
-            )
+            message = f"{instance.addon} has {counts[instance.addon]} instances, and each of them must set instanceId"
             yield ComponentCodes.INSTANCE_ID_MISSING.finding(message, manifest.location_of(path))
         elif instance in checked_instances:
             yield ComponentCodes.INSTANCE_ID_DUPLICATE.finding(

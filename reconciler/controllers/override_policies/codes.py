@@ -77,7 +77,7 @@ class PolicyCodes(CodeTable):
     POLICY_NO_EFFECT = warning(
         "The override rules for a resource apply to a cluster, but do not change the resource.", PACKAGE
     )
-    POLICY_UNUSED = warning("No rendered resource uses an override policy.")
+    POLICY_UNUSED = warning("An override policy is not used by any rendered resource.")
     REPLACE_CREATED_MEMBER = warning("A patch with the operator replace adds a field that did not exist.", PACKAGE)
     RULE_MATCHES_NO_CLUSTER = warning("A rule of an override policy selects no existing cluster.")
     RULE_OVERWRITTEN = warning(

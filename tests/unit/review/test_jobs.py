@@ -127,7 +127,7 @@ def test_only_the_same_person_and_admins_read_a_job(console: Console) -> None:
     assert console.jobs.find(job.id, LUIS, READER) is None
     assert console.jobs.list_jobs(LUIS, READER) == ()
     assert console.jobs.list_jobs(LUIS, ADMIN_PERMISSIONS) == (job,)
-    with pytest.raises(ReviewRequestError, match="there is no such job"):
+    with pytest.raises(ReviewRequestError, match="the job does not exist any more"):
         console.jobs.retry(job.id, "request", INDEX, LUIS, ADMIN_PERMISSIONS)
 
 

@@ -137,7 +137,7 @@ class ShorthandReader:
             self._add_finding(
                 ComponentCodes.REQUIRED_WITH_DEFAULT,
                 position.path,
-                "is required and has a default, so it is never missing",
+                "has a default, so `required` has no effect",
             )
         if required_marker is None:
             return schema, self.required_by_default and "default" not in schema

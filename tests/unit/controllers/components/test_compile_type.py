@@ -112,7 +112,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [annotator("a"), type_with_addons(platform("a"), A)],
             "InstanceIdMissing",
-            "a has 2 instances, so that each instance",
+            "a has 2 instances, and each of them",
             9,
             id="3-no-id",
         ),

@@ -169,7 +169,7 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL, LAMP],
             untyped_component(platform("desk-lamp"), platform("desk-lamp", "a")),
             "InstanceIdMissing",
-            "desk-lamp has 2 instances, so that each instance must set instanceId",
+            "desk-lamp has 2 instances, and each of them must set instanceId",
             id="one-without-an-id",
         ),
         pytest.param(

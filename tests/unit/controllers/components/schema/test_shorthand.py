@@ -577,7 +577,7 @@ def test_info_findings() -> None:
         (
             "RequiredWithDefault",
             Severity.INFO,
-            "spec.schema.parameters.c is required and has a default, so it is never missing",
+            "spec.schema.parameters.c has a default, so `required` has no effect",
         ),
     ]
     assert read.parameters["required"] == ["c"]
