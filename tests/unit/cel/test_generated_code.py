@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.cel import CelEnvironment, CelOptional, Duration, ExpressionBudget, ExpressionError, ExpressionLimits
+from reconciler.cel.budget import TEXT_PER_STEP
 from reconciler.cel.check import NameResolver
-from reconciler.cel.code_writer import MAX_INDENTATION
+from reconciler.cel.code_writer import MAX_INDENTATION, GeneratedCode
 from reconciler.cel.compile import CelCompiler
 from reconciler.cel.library import FUNCTIONS, METHODS
 from reconciler.cel.parser import parse_expression
 from reconciler.cel.support import SUPPORT
-from reconciler.cel.values import Uint
+from reconciler.cel.values import INT_MAX, INT_MIN, Uint
 from tests.support.examples import examples
 
 X = CelEnvironment(frozenset({"x"}))
@@ -41,15 +42,15 @@ EXPRESSIONS = (
 )
 
 
-def _generate(text: str) -> str:
+def _generate(text: str) -> GeneratedCode:
     compiler = CelCompiler(NameResolver({"x", "__import__"}, FUNCTIONS), FUNCTIONS, METHODS)
     compiler.compile(parse_expression(text))
-    return compiler.writer.build("f0").source
+    return compiler.writer.build("f0")
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_code_contains_no_names_and_texts_of_the_expression(text: str) -> None:
-    for node in ast.walk(ast.parse(_generate(text))):
+    for node in ast.walk(ast.parse(_generate(text).source)):
         match node:
             case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ExceptHandler(name=str(name)):
                 assert GENERATED_NAMES.fullmatch(name) or name in SUPPORT
@@ -59,6 +60,75 @@ def test_code_contains_no_names_and_texts_of_the_expression(text: str) -> None:
                 assert value is None or type(value) in (bool, int)
             case ast.Import() | ast.ImportFrom() | ast.Global() | ast.keyword() | ast.JoinedStr():
                 pytest.fail(f"unexpected code: {ast.dump(node)}")
+
+
+LONGEST_TEXT_OF_ONE_STEP = "q" * TEXT_PER_STEP
+
+SPECIALIZED_LINES = (
+    ("!true", "return False"),
+    ("-x", "v2 = negate(v1)"),
+    ("-size(x) < 2", "v4 = v3 < 2"),
+    ("x + 1", "v2 = v1 + 1"),
+    ("x + 'a'", "v2 = v1 + 'a'"),
+    ("x in ['a', 'b']", "v3 = v1 in {'b': 2, 'a': 1}"),
+    (f"x in ['{LONGEST_TEXT_OF_ONE_STEP}']", f"v3 = v1 in {{'{LONGEST_TEXT_OF_ONE_STEP}': 1}}"),
+    ("x.size()", "v2 = len(v1) if type(v1) in {bytes, dict, list, str} else GENERAL"),
+    (
+        "x.charAt(x)",
+        (
+            "v2 = char_at(budget, v1, v1)"
+            f" if type(v1) is str and type(v1) is int and {INT_MIN} <= v1 <= {INT_MAX} else GENERAL"
+        ),
+    ),
+    (
+        f"x.startsWith('{LONGEST_TEXT_OF_ONE_STEP}')",
+        f"v2 = v1.startswith('{LONGEST_TEXT_OF_ONE_STEP}') if type(v1) is str else GENERAL",
+    ),
+    ("string(size(x))", "v3 = convert_integer_to_text(budget, v2)"),
+    ("math.greatest(size(x))", "v3 = MAPPING.get(type(v2), <lambda>)(budget, v2)"),
+    ("[1].all(i, true)", "for v2 in v1:"),
+    ("x.a", "v2 = v1['a']"),
+    ("x.?a.orValue(1)", "if v2 is MISSING:"),
+)
+"""Expressions with a line of their code. The line does not call a general function, or calls it only as `GENERAL`."""
+
+
+@pytest.mark.parametrize(("text", "line"), [pytest.param(*row, id=row[0]) for row in SPECIALIZED_LINES])
+def test_frequent_operations_have_specialized_code(text: str, line: str) -> None:
+    assert line in _generate_readable_lines(text)
+
+
+def _generate_readable_lines(text: str) -> list[str]:
+    """Return the lines of the generated code, with constants instead of their names."""
+    code = _generate(text)
+    names = [f"k{index}" for index in range(len(code.constants))]
+    constants = dict(zip(names, map(_format_constant, code.constants), strict=True))
+    readable = re.sub(r"\bk[0-9]+\b", lambda name: constants[name[0]], code.source)
+    return [re.sub(r"call_overload\(.*", "GENERAL", line.strip()) for line in readable.splitlines()]
+
+
+def _format_constant(value: Any) -> str:
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(kind.__name__ for kind in value))}}}"
+    if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
+        return "MAPPING"
+    return getattr(value, "__name__", repr(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("!x", "!!x", "-size(x)", "size(x) + 1", "x + 'a'", "x && x", "x ? 1 : 2", "x.contains('a')"),
+        *("x in ['a']", f"x in ['{LONGEST_TEXT_OF_ONE_STEP}q']", "x.?a", "x.optMap(i, i)"),
+        *("x.all(i, i)", "x.exists_one(i, i)", "x.filter(i, i)", "x.map(i, i)", "x.sortBy(i, i)"),
+        *("x.transformMap(k, v, v)", "x.transformMapEntry(k, v, v)"),
+        pytest.param("x ? (" * MAX_INDENTATION + "1" + ") : 1" * MAX_INDENTATION, id="result-of-another-function"),
+    ],
+)
+def test_class_of_the_result_is_known_before_the_evaluation(text: str) -> None:
+    """A list literal has no test for `OMIT` if the classes of its elements are known."""
+    assert "is OMIT" not in _generate(f"[{text}]").source
+    assert "is OMIT" in _generate(f"[{text}, x]").source
 
 
 def test_code_has_no_builtin_functions_except_the_listed_ones() -> None:
@@ -122,6 +192,9 @@ def test_nested_code_continues_in_other_functions(name: str, depth: int) -> None
         pytest.param("x.sortBy(i, i) == x", ExpressionLimits(bytes=10), 3, id="sort"),
         pytest.param("x[0] in ['a', 'b']", ExpressionLimits(steps=8), 6, id="membership-of-an-int"),
         pytest.param("string(x[0]) in ['a', 'b']", ExpressionLimits(steps=9), 14, id="membership-of-a-text"),
+        pytest.param(
+            f"x[0] in ['{LONGEST_TEXT_OF_ONE_STEP}q', 'b']", ExpressionLimits(steps=8), 6, id="membership-in-long-texts"
+        ),
         pytest.param("x.map(i, i > 1, [i]) == x", ExpressionLimits(bytes=70), 3, id="element"),
         pytest.param("x + x == x", ExpressionLimits(bytes=10), 3, id="sum"),
         pytest.param("x.exists_one(i, i == 1) && true", ExpressionLimits(steps=12), 3, id="exists-one"),
