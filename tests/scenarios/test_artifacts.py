@@ -434,7 +434,7 @@ def test_dependency_must_not_get_other_content(world: World, server: ArtifactSer
     result = world.sync()
 
     (message,) = (finding.message for finding in result.findings if finding.code == "DigestMismatch")
-    assert f"must have the digest {compute_digest(pack_common())}, but it has {compute_digest(other)};" in message
+    assert f"must have the digest {compute_digest(pack_common())}, but now it has {compute_digest(other)}" in message
     assert (result.outcomes["berlin/web"], result.changed_branches) == ("published", set())
     text = (world.config / "berlin.yaml").read_text()
     world.write({"berlin.yaml": text.replace("namespace: shop", "namespace: shop, values: {a: 1}")})
@@ -512,7 +512,7 @@ def test_charts_are_verified_from_their_digest(world: World, server: ArtifactSer
     server.files.pop("/charts/web-1.0.0.tgz")
     verdict, note = read_verdicts(world)["berlin/web"]
     assert verdict == "unknowable"
-    assert "does not have the archive" in note
+    assert "does not contain the archive" in note
     assert world.sync().changed_branches == set()
 
 

@@ -114,7 +114,7 @@ def test_other_output_of_the_engine_needs_a_decision(fleet: ChartWorld) -> None:
     assert result.outcomes["berlin/web"] == "BaseUnavailable"
     assert result.changed_branches == set()
     (finding,) = (finding for finding in result.findings if finding.code == "BaseUnavailable")
-    assert "the engine is helm/3.22 sha256:" in finding.message
+    assert "the render program is helm/3.22 sha256:" in finding.message
     (tree,) = re.findall(r"reconciler.dev/accept-base: (\w+)", finding.message)
     fleet.request("v1", f"reconciler.dev/accept-base: {tree}")
     assert fleet.world.sync_until_unchanged().outcomes["berlin/web"] == "published"
@@ -137,7 +137,7 @@ def test_renamed_release_is_reported_until_it_is_published(tmp_path: Path, is_lo
 
     (finding,) = (finding for finding in fleet.world.sync().findings if finding.code == "ReleaseRenamed")
 
-    assert "changes from shop/web to shop/new:" in finding.message
+    assert 'changes from "shop/web" to "shop/new".' in finding.message
     assert "ReleaseRenamed" in fleet.world.sync_until_unchanged().codes
     fleet.world.merge("berlin", delete=True)
     assert "ReleaseRenamed" not in fleet.world.sync_until_unchanged().codes

@@ -190,7 +190,7 @@ def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: P
     world.sync()
     replace_with_empty_repository(world)
     after = world.sync()
-    assert "annotation to Cluster default/berlin" in next(
+    assert "annotate Cluster default/berlin with" in next(
         finding.message for finding in after.findings if finding.code == RESET
     )
     world.write({"berlin.yaml": add_acknowledgement(cluster, after, "berlin")})

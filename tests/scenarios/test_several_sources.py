@@ -174,9 +174,9 @@ def test_renamed_release_of_a_source_is_reported(fleet: Fleet) -> None:
     other = CHART.replace("name: chart", "name: main").replace("}", ", helm: {namespace: shop, releaseName: new}}")
 
     for request_text, names in (
-        (request(CHART, VALUES, EXTRAS, extra=renamed), "from shop/web to store/web:"),
-        (request(other, EXTRAS, extra=""), "from shop/web to shop/new:"),
-        (request_single(extra="helm: {namespace: other}").replace("name: web", "name: web-berlin"), "to other/web:"),
+        (request(CHART, VALUES, EXTRAS, extra=renamed), 'from "shop/web" to "store/web".'),
+        (request(other, EXTRAS, extra=""), 'from "shop/web" to "shop/new".'),
+        (request_single(extra="helm: {namespace: other}").replace("name: web", "name: web-berlin"), 'to "other/web".'),
     ):
         world.write({"web.yaml": request_text})
         messages = [finding.message for finding in world.sync().findings if finding.code == "ReleaseRenamed"]

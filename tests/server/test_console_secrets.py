@@ -83,7 +83,7 @@ def test_values_of_secrets_are_shown_nowhere(console: ConsoleClient) -> None:
         ).text
     index = console.context.index
     assert index is not None
-    pages["event"] = format_event("1", index, console.context.state.view)
+    pages["event"] = format_event("1", index, console.context.state.view, "v1")
     pages["log of the activity"] = (console.world.folder / "activity.jsonl").read_text()
 
     assert [
