@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from reconciler.adopt.units import NotImported, Unit
 from reconciler.catalog.files import FileTree
+from reconciler.krm.numbers import format_count
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.text import format_count
 from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG

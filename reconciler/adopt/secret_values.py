@@ -10,8 +10,8 @@ from reconciler.adopt.requests import HelmRequest, PackageRequest, ReadRequests
 from reconciler.adopt.units import NotImported
 from reconciler.krm import yaml
 from reconciler.krm.helm_paths import format_option_name
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.text import format_count
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _SECRET_NAME = re.compile(

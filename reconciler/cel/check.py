@@ -33,7 +33,7 @@ from reconciler.cel.syntax import (
     list_children,
 )
 from reconciler.cel.values import CEL_TYPES
-from reconciler.krm.field_text import pluralize
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, field
 
 
@@ -281,7 +281,7 @@ class StaticCheck:
         if method.name in self.methods:
             _check_argument_count(method.name, self.methods[method.name], len(method.arguments), 1, method.offset)
         elif method.name in MACRO_NAMES:
-            message = f"{method.name}() does not take {pluralize(len(method.arguments), 'argument')}"
+            message = f"{method.name}() does not take {format_count(len(method.arguments), 'argument')}"
             raise EvaluationError("CelUnknownFunction", message, method.offset)
         elif method.name in self.functions:
             raise EvaluationError(

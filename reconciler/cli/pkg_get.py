@@ -20,10 +20,10 @@ from reconciler.cli.package_target import (
     strategy_option,
 )
 from reconciler.git import folder as git_folder
+from reconciler.krm import numbers
 from reconciler.krm.findings import select_errors
 from reconciler.output import package_report
 from reconciler.output.changes import package_changes
-from reconciler.output.text import format_count
 from reconciler.packages import package_context
 from reconciler.packages.update import fetching
 
@@ -102,7 +102,7 @@ def _build_report(result: UpdateResult, folder: Path) -> PackageReport:
         )
     lock = package_changes.read_upstream_lock(result.files)
     ref, commit = lock.get("ref", ""), lock.get("commit", "")
-    file_count = format_count(len(result.files), "file")
+    file_count = numbers.format_count(len(result.files), "file")
     headline = f"got {folder}: {file_count} of {lock.get('directory')} at {ref} ({commit[:12]})"
     return package_report.PackageReport(
         str(folder),

@@ -17,8 +17,8 @@ from reconciler.cli.options import cache_option, config_argument, fleet_option, 
 from reconciler.cli.review_options import CommandSetup, open_review
 from reconciler.git.errors import StatusBranchError
 from reconciler.inspect import report as inspect_report
+from reconciler.krm import numbers
 from reconciler.output.report import builder, page, result
-from reconciler.output.text import format_count
 from reconciler.reconcile.remotes import targets
 from reconciler.redaction import redact_url
 
@@ -58,7 +58,8 @@ def command(
         with report_errors():
             file.write_text(text, encoding="utf-8")
         packages = sum(report.counts.values())
-        click.echo(f"{file}: {format_count(packages, 'package')} on {format_count(len(report.rows), 'cluster')}")
+        clusters = numbers.format_count(len(report.rows), "cluster")
+        click.echo(f"{file}: {numbers.format_count(packages, 'package')} on {clusters}")
     errors = [*status_errors, *(row.read_error for row in report.unread_rows)]
     for error in errors:
         click.echo(f"error: {error}", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.object_reader import Commit
@@ -103,10 +103,13 @@ def add_local_commits(
         open_commits: Returns the commits on the branch of a local change. Returns None if there is no such branch.
     """
 
+    # All values share the list of commits of a branch.
+    find_commits = cache(open_commits)
+
     def add_to_step(step: ValueStep, resource: str, pointer: str) -> ValueStep:
         if not isinstance(step.removable_layer, LocalEdit):
             return step
-        commits = open_commits(step.removable_layer.origin)
+        commits = find_commits(step.removable_layer.origin)
         return replace(step, local_commit=commits.find_value(resource, pointer) if commits else None)
 
     def add_to_steps(steps: Sequence[ValueStep], resource: str, pointer: str) -> tuple[ValueStep, ...]:

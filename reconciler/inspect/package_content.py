@@ -26,8 +26,8 @@ from reconciler.redaction import MASK
 
 
 @dataclass(frozen=True)
-class PublishedResource:
-    """A resource of a package. Secrets in the text and in the fields are masked.
+class ResourceName:
+    """The name of a resource in a package.
 
     Attributes:
         title: The resource as `Kind namespace/name`.
@@ -37,6 +37,12 @@ class PublishedResource:
     title: str
     reference: str
     file: str
+
+
+@dataclass(frozen=True)
+class PublishedResource(ResourceName):
+    """A resource of a package. Secrets in the text and in the fields are masked."""
+
     text: str
     fields: tuple[FieldRow, ...] = ()
 
@@ -65,20 +71,6 @@ class PublishedPackage:
     def hidden_count(self) -> int:
         """The number of masked values in all resources."""
         return sum(resource.hidden_count for resource in self.resources)
-
-
-@dataclass(frozen=True)
-class ResourceName:
-    """A resource of a package, without its content.
-
-    Attributes:
-        title: The resource as `Kind namespace/name`.
-        reference: The resource as `Kind/namespace/name`, or as `Kind/name` if it has no namespace.
-    """
-
-    title: str
-    reference: str
-    file: str
 
 
 class PackageMissingError(ExpectedError):

@@ -55,11 +55,6 @@ def quote_value(value: object) -> str:
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
 
 
-def pluralize(count: float, noun: str) -> str:
-    """Return a number with its noun, e.g. "1 item" or "2 items"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def format_list(names: Sequence[str], joint: str = ", ") -> str:
     """Join names into one text. Omit the last names if the list is too long, e.g. "a, b, and 7 more"."""
     more = f", and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""

@@ -14,6 +14,8 @@ MAX_LABEL_CHARACTERS = 63
 MAX_SUBDOMAIN_CHARACTERS = 253
 # Limit a segment to 245 bytes. Common file systems allow file names of 255 bytes, and Git appends ".lock" to ref files.
 MAX_REF_SEGMENT_BYTES = 245
+TENANT_PLACEHOLDER = "{tenant}"
+"""The text that stands for the name of each tenant in a rule that applies once for each tenant."""
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")

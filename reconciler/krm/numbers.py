@@ -15,3 +15,8 @@ def parse_int64(text: str) -> int | None:
         return None
     number = int(text)
     return number if -_INT64 <= number < _INT64 else None
+
+
+def format_count(number: float, noun: str) -> str:
+    """Return the number with its noun, e.g. "1 item" or "2 items"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

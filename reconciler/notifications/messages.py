@@ -7,11 +7,12 @@ from typing import Any
 
 from reconciler.krm.findings import Severity
 from reconciler.krm.json_text import compute_hash
+from reconciler.krm.numbers import format_count
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.notifications.events import Event
 from reconciler.notifications.observation import Condition, Item
-from reconciler.output.text import format_count, format_names, list_first_lines
+from reconciler.output.text import format_names, list_first_lines
 from reconciler.redaction import redact, redact_data
 
 DIGEST_EVENT = "digest"

@@ -14,6 +14,7 @@ from typing import Any
 
 from reconciler.catalog.files import CommitId
 from reconciler.krm.git_formats import APPROVED_BY_TRAILER, APPROVED_VIA_TRAILER, list_trailers, parse_trailers
+from reconciler.krm.numbers import format_count
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import parse_yaml
 from reconciler.lazy_dataclasses import dataclass
@@ -39,7 +40,7 @@ from reconciler.output.status.package_sections import (
 )
 from reconciler.output.status.package_status import compute_inputs_digest
 from reconciler.output.status.summary import SUMMARY_FILE, format_totals
-from reconciler.output.text import format_count, format_object, to_one_line
+from reconciler.output.text import format_object, to_one_line
 from reconciler.planning.layout.refs import MissingTag
 from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft
 from reconciler.planning.model.outcomes import Draft, RemovalOutcome

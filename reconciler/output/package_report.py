@@ -11,6 +11,7 @@ from reconciler.api.base import omit_empty
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, Severity
 from reconciler.krm.merge3.rules import Conflict
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.data import FileDiff, build_diffs
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
@@ -18,7 +19,7 @@ from reconciler.output.entries import ConflictEntry, build_conflict_entries
 from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
 from reconciler.output.findings.entries import FindingEntry, build_finding_entries
 from reconciler.output.findings.formats import format_findings
-from reconciler.output.text import format_count, format_diffs, format_value, to_one_line
+from reconciler.output.text import format_diffs, format_value, to_one_line
 from reconciler.packages.pipeline import PipelineStep
 from reconciler.planning.model.sources import serialize_conflict
 

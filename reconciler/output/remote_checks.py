@@ -7,10 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from reconciler.krm.numbers import format_count
 from reconciler.krm.times import format_rfc3339
 from reconciler.output.envelope import CommandResult, OutputModel, Timestamp
 from reconciler.output.findings.entries import FindingEntry
-from reconciler.output.text import format_count, to_one_line
+from reconciler.output.text import to_one_line
 
 CheckStatus = Literal["ok", "failed", "readOnly", "notRequired"]
 RemoteUse = Literal["config", "upstream", "target", "fleet.url", "status.url"]

@@ -40,11 +40,6 @@ def shorten(text: str, width: int = MAX_VALUE_CHARACTERS) -> str:
     return text if len(text) <= width else text[: max(width - 1, 0)].rstrip() + "…"
 
 
-def format_count(number: int, noun: str) -> str:
-    """Return the number with its noun. Append "s" to the noun if the number is not 1."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def format_names(names: Collection[str], limit: int) -> str:
     """Return the first `limit` names and the number of the remaining names, such as `a, b and 3 more`."""
     listed = [to_one_line(name) for name in names]

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from reconciler.catalog.files import CommitId
 from reconciler.git.object_writer import NewCommit
 from reconciler.krm.git_formats import PACKAGE_TRAILER, list_trailers
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.commit_messages import parse_draft_head
-from reconciler.output.text import format_count
 from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft
 from reconciler.reconcile.remotes.repository import Remote
 

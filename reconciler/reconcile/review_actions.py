@@ -26,6 +26,7 @@ from reconciler.git.push_outcomes import (
     RefUpdate,
 )
 from reconciler.krm.findings import Finding, SourceLocation, create_internal_error_finding
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.commit_messages import (
     ConsoleRequest,
@@ -35,7 +36,6 @@ from reconciler.output.commit_messages import (
     format_withdraw_message,
 )
 from reconciler.output.review.models import ReviewVerb
-from reconciler.output.text import format_count
 from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.lifecycle import transitions as lifecycle
 from reconciler.planning.lifecycle.open_drafts import (

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from reconciler.catalog.files import CommitId
 from reconciler.krm.internal_errors import ExpectedError
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.fleet.model import ChangeVariant, DraftMember, FleetIndex, PackageRow, ReviewChange
 from reconciler.output.fleet.risk import RiskLevel
-from reconciler.output.text import format_count
 from reconciler.planning.lifecycle.open_drafts import BRANCH_MOVED, CONFLICTS_NOT_ACCEPTED, BlockingReason
 from reconciler.review.actions import DRAFT_MOVED
 from reconciler.review.people import Reviewer, clean_reason

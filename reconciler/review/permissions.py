@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from reconciler.krm.globs import matches_any_glob
+from reconciler.krm.names import TENANT_PLACEHOLDER
 from reconciler.krm.selectors import LabelSelector
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.fleet.risk import RISK_LEVELS, RiskLevel
@@ -20,8 +21,6 @@ Role = Literal["viewer", "reviewer", "admin"]
 ROLES: tuple[Role, ...] = ("viewer", "reviewer", "admin")
 """All roles. Each role includes the permissions of the roles before it."""
 NOT_PERMITTED = "NotPermitted"
-TENANT_PLACEHOLDER = "{tenant}"
-"""The name of a tenant in a rule that applies once for each tenant."""
 _TENANT_NAME = "([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)"
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import replace
-from reconciler.output.text import format_count
 from reconciler.planning.lifecycle.open_drafts import OpenDraft
 from reconciler.planning.lifecycle.transitions import NoTransition, PublishDraft
 from reconciler.reconcile.draft_approvals import RecordApproval, has_approved, list_other_approvers, read_approvals

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from reconciler.git.push_outcomes import PushDone
 from reconciler.inspect.published_removals import ObservedRemoval
+from reconciler.krm.numbers import format_count
 from reconciler.output.fleet.activity import ActivityEvent
-from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.model.outcomes import Draft, Unchanged
 from reconciler.reconcile.commits import WrittenPlan

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from reconciler.krm import selectors
+from reconciler.krm.names import TENANT_PLACEHOLDER
 from reconciler.server import address
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
@@ -36,7 +37,6 @@ def _check_label_query(value: str) -> str:
 HeaderName = Annotated[str, AfterValidator(_check_header_name)]
 LabelQuery = Annotated[str, AfterValidator(_check_label_query)]
 
-_TENANT_PLACEHOLDER = "{tenant}"
 # Maps each role to the fields that can limit a rule with this role.
 _LIMITS = {
     "viewer": ("targets", "packages", "tenants"),
@@ -72,17 +72,17 @@ class ConsoleRole(SettingsGroup):
         return self
 
     def _check_tenant_placeholder(self) -> None:
-        has_placeholder = any(_TENANT_PLACEHOLDER in name for name in (*self.users, *self.groups, *self.tenants))
+        has_placeholder = any(TENANT_PLACEHOLDER in name for name in (*self.users, *self.groups, *self.tenants))
         is_valid = (
-            self.tenants == (_TENANT_PLACEHOLDER,)
+            self.tenants == (TENANT_PLACEHOLDER,)
             and len(self.groups) == 1
-            and self.groups[0].count(_TENANT_PLACEHOLDER) == 1
+            and self.groups[0].count(TENANT_PLACEHOLDER) == 1
             and not self.users
         )
         if has_placeholder and not is_valid:
             raise ValueError(
-                f"must contain `{_TENANT_PLACEHOLDER}` in exactly one group and as the only tenant, and no users, for"
-                f' example groups: ["team-{_TENANT_PLACEHOLDER}"], tenants: ["{_TENANT_PLACEHOLDER}"]'
+                f"must contain `{TENANT_PLACEHOLDER}` in exactly one group and as the only tenant, and no users, for"
+                f' example groups: ["team-{TENANT_PLACEHOLDER}"], tenants: ["{TENANT_PLACEHOLDER}"]'
             )
 
 

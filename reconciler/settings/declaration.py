@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -15,6 +15,7 @@ from reconciler.server import address
 
 if TYPE_CHECKING:
     from reconciler.krm.yaml import Document
+    from reconciler.server.console.shown_settings import SettingOrigin
 
 
 class SettingsGroup(BaseModel):
@@ -68,7 +69,6 @@ _Element = TypeVar("_Element")
 SettingList = Annotated[tuple[_Element, ...], BeforeValidator(_convert_list)]
 """A list of the settings file as an immutable tuple."""
 
-OriginKind = Literal["default", "file", "environment", "option"]
 SettingPath = tuple[str, ...]
 """A setting as its groups and its name, such as `("git", "author")`."""
 
@@ -95,7 +95,7 @@ class SettingOrigins:
         """Return these origins with options of the command line."""
         return replace(self, options=options)
 
-    def find(self, location: tuple[str | int, ...]) -> tuple[OriginKind, str]:
+    def find(self, location: tuple[str | int, ...]) -> tuple[SettingOrigin, str]:
         """Return the origin of a setting that does not have its default.
 
         The origin is an option or an environment variable if it sets the whole setting, a part of the setting, or the

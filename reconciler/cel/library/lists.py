@@ -17,7 +17,7 @@ from reconciler.cel.values import (
     create_too_deep_error,
     get_type_name,
 )
-from reconciler.krm.field_text import pluralize
+from reconciler.krm.numbers import format_count
 
 
 def make_range(budget: ExpressionBudget, count: int) -> list[int]:
@@ -33,7 +33,7 @@ def slice_list(budget: ExpressionBudget, elements: list[Any], start: int, end: i
     if not 0 <= start <= end <= len(elements):
         raise EvaluationError(
             "CelIndex",
-            f"slice() from {start} to {end} is outside of the list, which has {pluralize(len(elements), 'element')}",
+            f"slice() from {start} to {end} is outside of the list, which has {format_count(len(elements), 'element')}",
         )
     budget.make_list(end - start)
     return elements[start:end]

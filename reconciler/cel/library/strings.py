@@ -23,7 +23,7 @@ from reconciler.cel.values import (
     decode_map_key,
     get_type_name,
 )
-from reconciler.krm.field_text import pluralize
+from reconciler.krm.numbers import format_count
 from reconciler.memory import cached
 
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]+))?(.?)", re.DOTALL)
@@ -49,7 +49,7 @@ def format_text(budget: ExpressionBudget, template: str, arguments: list[Any]) -
             raise EvaluationError(
                 "CelArgument",
                 f"format() has no argument for {clause[0]}, because the list has only"
-                f" {pluralize(len(arguments), 'element')}",
+                f" {format_count(len(arguments), 'element')}",
             )
         parts.append(_format_clause(budget, clause, arguments[argument_index]))
         argument_index += 1
@@ -284,9 +284,8 @@ def substring(budget: ExpressionBudget, text: str, start: int, end: int | None =
 
 def _check_position(text: str, position: int) -> None:
     if not 0 <= position <= len(text):
-        raise EvaluationError(
-            "CelIndex", f"position {position} is outside of the string, which has {pluralize(len(text), 'character')}"
-        )
+        length = format_count(len(text), "character")
+        raise EvaluationError("CelIndex", f"position {position} is outside of the string, which has {length}")
 
 
 _LOWER: Final = {ordinal: ordinal + 32 for ordinal in range(ord("A"), ord("Z") + 1)}

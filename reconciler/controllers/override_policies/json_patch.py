@@ -16,10 +16,11 @@ from reconciler.controllers.nested_values import copy_with_value, copy_without_v
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import OverrideEffect, PatchItem
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.krm.field_text import format_list, pluralize, suggest_name
+from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.json_patch import apply_to_container
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.numbers import format_count
 from reconciler.krm.schema.kubernetes_apis import find_unknown_field
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
@@ -233,7 +234,7 @@ def find_item_index(items: list[Any], step: str) -> int | str:
     if _INDEX.fullmatch(step) and int(step) < len(items):
         return int(step)
     if not is_filter(step):
-        return f"does not select an item of the list, which has {pluralize(len(items), 'item')}"
+        return f"does not select an item of the list, which has {format_count(len(items), 'item')}"
     matches = [number for number, item in enumerate(items) if _matches_filter(item, step)]
     return matches[0] if len(matches) == 1 else f"must match exactly one item of the list, not {len(matches)}"
 

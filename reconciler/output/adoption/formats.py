@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reconciler.krm.numbers import format_count
 from reconciler.output.adoption.result import AdoptedUnit, AdoptionResult, ChoiceEntry, NotImportedEntry, WrittenPath
-from reconciler.output.text import format_code, format_count, to_one_line
+from reconciler.output.text import format_code, to_one_line
 
 _BASES = {
     "files": "the files of the source",

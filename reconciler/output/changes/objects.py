@@ -11,11 +11,12 @@ from pydantic import Field, PlainSerializer
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.json_text import compute_digest
+from reconciler.krm.numbers import format_count
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, find_field_changes
-from reconciler.output.text import format_count, format_object, to_one_line
+from reconciler.output.text import format_object, to_one_line
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import is_krm_file, parse_documents
 from reconciler.packages.parsing import ParseFailure

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from reconciler.catalog.files import File, FileTree, TreeId
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.changes.fields import ABSENT_FIELD, VERSION_LABELS, FieldChange, find_field_changes
 from reconciler.output.changes.objects import (
@@ -21,7 +22,7 @@ from reconciler.output.changes.objects import (
     join_field_changes,
 )
 from reconciler.output.json_data import read_mapping
-from reconciler.output.text import format_count, shorten_id, to_one_line
+from reconciler.output.text import shorten_id, to_one_line
 from reconciler.packages.clone import SEVERAL_SOURCES
 from reconciler.packages.package import parse_documents
 from reconciler.packages.parsing import ParseFailure

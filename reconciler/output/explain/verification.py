@@ -14,13 +14,14 @@ from pydantic import Field, computed_field
 from reconciler.catalog.files import CommitId
 from reconciler.catalog.trace import Trace
 from reconciler.krm.findings import Finding
+from reconciler.krm.numbers import format_count
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import DATACLASS_CONFIG, CommandResult, OutputModel, Timestamp, create_cli_metadata
 from reconciler.output.explain.first_difference import FirstDifference
 from reconciler.output.findings.entries import FindingEntry, build_finding_entries
 from reconciler.output.json_data import mask_trace
-from reconciler.output.text import format_count, list_first_lines, shorten, shorten_id, to_one_line
+from reconciler.output.text import list_first_lines, shorten, shorten_id, to_one_line
 
 VerificationVerdict = Literal["reproduced", "edited", "differs", "unknowable", "foreign"]
 VERIFICATION_VERDICTS: tuple[VerificationVerdict, ...] = ("differs", "unknowable", "edited", "reproduced", "foreign")

@@ -11,11 +11,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.numbers import format_count
 from reconciler.output.changes.config_changes import ConfigChange
 from reconciler.output.envelope import CommandResult, OutputModel
 from reconciler.output.explain.verification import CommitInfo, format_commit
 from reconciler.output.findings.entries import FindingEntry
-from reconciler.output.text import format_count, format_value, to_one_line
+from reconciler.output.text import format_value, to_one_line
 
 ChangeReasonKind = Literal["config", "upstream", "edit", "rollout", "templates", "removal", "other"]
 _MAX_OBJECTS, _MAX_FIELDS = 10, 5

@@ -7,10 +7,11 @@ from itertools import chain
 from typing import Any
 
 from reconciler.krm.findings import Finding, FindingCode
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.findings.entries import build_finding_entries, sort_findings
 from reconciler.output.findings.grouping import FindingGroup, find_root_causes, group_findings
-from reconciler.output.text import format_count, format_object_reference, shorten, to_one_line
+from reconciler.output.text import format_object_reference, shorten, to_one_line
 
 MAX_LINE_CHARACTERS = 1_000
 """The maximum number of characters per finding in text output. JSON output has the whole message."""

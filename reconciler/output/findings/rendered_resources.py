@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.numbers import format_count
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.explain.builder import explain
 from reconciler.output.explain.model import SOURCE_LAYERS, ValueNotFoundError, ValueStep
-from reconciler.output.text import format_count, format_names, format_object, format_object_reference, format_path_text
+from reconciler.output.text import format_names, format_object, format_object_reference, format_path_text
 from reconciler.packages.package import PackageResource
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.attribution.removable_layers import ConfigField

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from sys import intern
 
 from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.entries import build_conflict_entries
 from reconciler.output.fleet.change_key import ANY_TARGET, describe_change, format_owner
@@ -24,7 +25,7 @@ from reconciler.output.fleet.target_data import PackageData, TargetData
 from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.fleet.variants import DraftEffect, VariantPool
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
-from reconciler.output.text import format_count, to_one_line
+from reconciler.output.text import to_one_line
 from reconciler.planning.lifecycle.open_drafts import TargetPackage
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from reconciler.krm.numbers import format_count
 from reconciler.output.findings.formats import format_location
-from reconciler.output.text import format_count, format_names, shorten_id, to_one_line
+from reconciler.output.text import format_names, shorten_id, to_one_line
 
 _MAX_TARGETS = 10
 

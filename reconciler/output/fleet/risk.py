@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.fields import FieldChange
 from reconciler.output.changes.objects import ChangeType, ObjectChange
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.envelope import DATACLASS_CONFIG
 from reconciler.output.impact.consequences import Consequence, ConsequenceLevel, find_consequences
-from reconciler.output.text import format_count, to_one_line
+from reconciler.output.text import to_one_line
 
 RiskLevel = Literal["high", "medium", "low"]
 RISK_LEVELS: tuple[RiskLevel, ...] = ("high", "medium", "low")

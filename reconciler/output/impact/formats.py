@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.numbers import format_count
 from reconciler.output.findings.formats import format_findings
 from reconciler.output.impact.models import FindingStatus, ImpactChange, ImpactResult, RiskEntry
 from reconciler.output.impact.overview import ImpactKind
@@ -12,7 +13,6 @@ from reconciler.output.plan.formats import format_change_counts
 from reconciler.output.status.package_sections import format_children
 from reconciler.output.text import (
     format_code,
-    format_count,
     format_diffs,
     format_folded_diffs,
     format_names,

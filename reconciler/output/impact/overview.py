@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.changes.config_changes import ConfigChange, ConfigChangeAttribution, compare_configs
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
@@ -19,7 +20,7 @@ from reconciler.output.findings.entries import sort_findings
 from reconciler.output.impact.consequences import Consequence, find_consequences
 from reconciler.output.plan.overview import DraftOverview, build_comparison_key, build_draft_overview
 from reconciler.output.status.package_sections import format_conflicts
-from reconciler.output.text import format_count, format_object, to_one_line
+from reconciler.output.text import format_object, to_one_line
 from reconciler.planning.attribution.impact import BLOCKED_KINDS, TARGET_GONE, PackageImpact, UnknownImpact
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.model.outcomes import Draft

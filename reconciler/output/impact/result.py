@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.numbers import format_count
 from reconciler.output.changes.config_changes import ConfigChange
 from reconciler.output.changes.data import FileDiff, build_diffs
 from reconciler.output.entries import OwnerEntry, build_owner_entry
@@ -26,7 +27,7 @@ from reconciler.output.impact.models import (
     RiskKind,
 )
 from reconciler.output.impact.overview import AffectedPackage, FleetClusters, ImpactGroup, ImpactOverview
-from reconciler.output.text import format_count, format_names, to_one_line
+from reconciler.output.text import format_names, to_one_line
 
 _MAX_RISK_NAMES = 3
 _LEVEL_RISKS: dict[ConsequenceLevel, RiskKind] = {

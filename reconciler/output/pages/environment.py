@@ -7,8 +7,9 @@ from importlib.resources import files
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from reconciler.krm.numbers import format_count
 from reconciler.krm.times import format_rfc3339
-from reconciler.output.text import format_count, format_object_reference, shorten_id, to_one_line
+from reconciler.output.text import format_object_reference, shorten_id, to_one_line
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3_600, 86_400
 _UNITS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"))

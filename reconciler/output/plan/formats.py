@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from reconciler.krm.numbers import format_count
 from reconciler.output.changes.data import FileDiff
 from reconciler.output.entries import format_conflict_entries
 from reconciler.output.findings.entries import FindingEntry, build_finding_cause
@@ -26,14 +27,7 @@ from reconciler.output.status.package_sections import (
     format_settings_to_repeat,
     format_template_changes,
 )
-from reconciler.output.text import (
-    format_code,
-    format_count,
-    format_diffs,
-    format_folded_diffs,
-    format_names,
-    to_one_line,
-)
+from reconciler.output.text import format_code, format_diffs, format_folded_diffs, format_names, to_one_line
 from reconciler.planning.attribution.impact import UNREADABLE_CODES
 
 _LINES_PER_CHANGE = 20

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from reconciler.krm.numbers import format_count
 from reconciler.output.causes import DraftAction, get_draft_action
 from reconciler.output.entries import OwnerEntry, build_owner_entry
 from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
@@ -15,7 +16,6 @@ from reconciler.output.findings.formats import format_findings
 from reconciler.output.plan.formats import could_read_all, format_change_counts
 from reconciler.output.plan.models import BlockedPackage, ChangeCounts
 from reconciler.output.plan.overview import build_blocked_packages, count_changes
-from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.model.outcomes import Draft, Unchanged
 

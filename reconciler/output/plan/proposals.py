@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reconciler.krm.numbers import format_count
 from reconciler.output.changes.data import build_diffs
 from reconciler.output.plan.models import ConfigProposalEntry, RevisionEditEntry
-from reconciler.output.text import format_count, format_object_reference, shorten, to_one_line
+from reconciler.output.text import format_object_reference, shorten, to_one_line
 from reconciler.planning.layout.config_proposal import ConfigProposal, RevisionEdit
 
 _MAX_SUBJECT_CHARACTERS = 72

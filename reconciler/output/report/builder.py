@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 from reconciler.krm.json_text import encode_canonical_json
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.builder import build_fleet_index, index_target
 from reconciler.output.fleet.model import PackageRow, TargetEntry
@@ -32,7 +33,7 @@ from reconciler.output.report.model import (
 from reconciler.output.review.open_drafts import DraftDetails
 from reconciler.output.status.package_sections import format_task
 from reconciler.output.status.result import read_valid_status
-from reconciler.output.text import format_count, format_value, to_one_line
+from reconciler.output.text import format_value, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, TargetPackage
 from reconciler.planning.model.sources import filter_recorded_conflicts
 

@@ -7,6 +7,7 @@ from shlex import quote
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.json_text import compute_digest
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.changes.data import build_diffs
 from reconciler.output.changes.package_changes import select_differing_files
@@ -15,7 +16,7 @@ from reconciler.output.fleet.resource_diffs import DiffBlock, ResourceDiff, buil
 from reconciler.output.report.model import ReportedChange, ReportTarget
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, format_reproduce_commands
 from reconciler.output.status.package_sections import format_recorded_owner
-from reconciler.output.text import MAX_DIFF_LINES, format_count
+from reconciler.output.text import MAX_DIFF_LINES
 
 _MAX_SUMMARY_LINES = 50
 # Limit the diffs, so that a browser can open the report of a large fleet. `reconciler show` prints omitted diffs.

@@ -16,6 +16,7 @@ from typing import Any
 from jinja2 import Template
 from markupsafe import Markup, escape
 
+from reconciler.krm.numbers import format_count
 from reconciler.output.pages.environment import create_environment, format_date, read_style
 from reconciler.output.report.matrix import build_matrix
 from reconciler.output.report.model import (
@@ -27,7 +28,7 @@ from reconciler.output.report.model import (
     ReportedValue,
 )
 from reconciler.output.status.result import format_problem_counts, list_problem_lines
-from reconciler.output.text import format_count, shorten, to_one_line
+from reconciler.output.text import shorten, to_one_line
 from reconciler.planning.lifecycle.open_drafts import PackageState
 
 _SYMBOLS: Mapping[PackageState, str] = {

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import DATACLASS_CONFIG, CommandResult, create_cli_metadata
 from reconciler.output.findings.entries import FindingEntry
 from reconciler.output.review.models import ReviewSummary, ReviewVerb
 from reconciler.output.status.package_sections import format_recorded_conflicts
-from reconciler.output.text import format_count, to_one_line
+from reconciler.output.text import to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage
 
 ActionOutcome = Literal["done", "recorded", "unchanged", "refused", "failed", "lost"]

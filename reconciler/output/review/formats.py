@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reconciler.krm.numbers import format_count
 from reconciler.krm.times import parse_rfc3339_seconds
 from reconciler.output.entries import format_conflict_entries
 from reconciler.output.release_effects import format_release_effects
@@ -14,14 +15,7 @@ from reconciler.output.status.package_sections import (
     format_overrides,
     format_settings_to_repeat,
 )
-from reconciler.output.text import (
-    format_code,
-    format_count,
-    format_diffs,
-    format_folded_diffs,
-    format_names,
-    to_one_line,
-)
+from reconciler.output.text import format_code, format_diffs, format_folded_diffs, format_names, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 
 _MAX_LINES = 50

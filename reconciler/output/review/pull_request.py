@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from reconciler.krm.json_text import compute_digest
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.plan.overview import build_comparison_key
 from reconciler.output.review.formats import (
@@ -29,7 +30,7 @@ from reconciler.output.status.package_sections import (
     read_text,
     read_upstream,
 )
-from reconciler.output.text import format_code, format_count, shorten, to_one_line
+from reconciler.output.text import format_code, shorten, to_one_line
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.lifecycle.open_drafts import BlockingReason

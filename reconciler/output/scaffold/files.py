@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.catalog.files import File, FileTree
+from reconciler.krm.numbers import format_count
 from reconciler.output.scaffold.documents import (
     CLUSTER_LABEL,
     CONFIG_FOLDER,
@@ -17,7 +18,6 @@ from reconciler.output.scaffold.documents import (
     format_settings,
 )
 from reconciler.output.scaffold.entries import CatalogEntry, ClusterEntry, PackageEntry, Scaffold, build_upstream
-from reconciler.output.text import format_count
 
 _README = """\
 # Config of the fleet

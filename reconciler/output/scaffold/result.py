@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from reconciler.krm.numbers import format_count
 from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
 from reconciler.output.findings.entries import FindingEntry
 from reconciler.output.findings.formats import format_findings
 from reconciler.output.plan.formats import format_plan_headline
 from reconciler.output.plan.models import ChangeCounts, PlanResult
-from reconciler.output.text import format_count
 
 
 class WrittenFile(OutputModel):

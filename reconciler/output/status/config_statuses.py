@@ -22,9 +22,9 @@ from reconciler.controllers.override_policies.policy_usage import PolicyUsage
 from reconciler.controllers.override_policies.rollout import list_rule_ids
 from reconciler.controllers.plugin_presets.status import PluginState, complete_status
 from reconciler.controllers.results import ConfigStatus, Variant
+from reconciler.krm.numbers import format_count
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, Unchanged
 

@@ -11,11 +11,11 @@ from typing import Any
 from reconciler.controllers.kafka_templates.effective_templates import TemplateChange, TemplateEffect
 from reconciler.controllers.results import read_upstream_status
 from reconciler.krm.merge3.rules import Conflict
+from reconciler.krm.numbers import format_count
 from reconciler.output.changes.package_changes import limit_lines, shorten_ref
 from reconciler.output.json_data import mask_secrets, read_mappings
 from reconciler.output.text import (
     format_both_values,
-    format_count,
     format_folded_block,
     format_object,
     format_object_reference,

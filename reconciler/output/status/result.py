@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from reconciler.krm.findings import Severity
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
 from reconciler.output.findings.entries import FindingEntry
@@ -16,7 +17,7 @@ from reconciler.output.findings.formats import format_location
 from reconciler.output.json_data import read_mapping, read_mappings
 from reconciler.output.status.last_pass import LastPass, format_last_pass
 from reconciler.output.status.summary import format_totals
-from reconciler.output.text import format_count, format_object_reference, to_one_line
+from reconciler.output.text import format_object_reference, to_one_line
 
 ProblemType = Literal["notReady", "held", "removal", "gated"]
 _MAX_LINES = 40

@@ -7,13 +7,13 @@ from typing import Any
 
 from reconciler.api.base import omit_empty
 from reconciler.krm.findings import Finding
+from reconciler.krm.numbers import format_count
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.findings.formats import build_findings_data
 from reconciler.output.json_data import read_mapping, read_mappings
 from reconciler.output.status.removals import build_pending_removals_data, list_pending_removals
 from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES, count_packages_by_tenant
-from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
 SUMMARY_FILE = "summary.yaml"

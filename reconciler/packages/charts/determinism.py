@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from reconciler.catalog.files import FileTree
-from reconciler.krm.field_text import pluralize
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.charts.documents import OutputText
 from reconciler.packages.charts.instrumentation import (
@@ -208,7 +208,7 @@ def _create_findings(problems: Sequence[_Problem], label: str, policy: FixedValu
         location = SourceLocation(object=resource.location.object, pointer=pointer)
         yield SourceCodes.NONDETERMINISTIC_CHART.finding(message, location)
     if len(problems) > _MAX_FIELDS:
-        message = f"{label}: {pluralize(len(problems) - _MAX_FIELDS, 'more field')} can change with each render"
+        message = f"{label}: {format_count(len(problems) - _MAX_FIELDS, 'more field')} can change with each render"
         yield SourceCodes.NONDETERMINISTIC_CHART.finding(message)
 
 
@@ -227,7 +227,7 @@ def _format_next_step(problem: _Problem, policy: FixedValues) -> str:
 
 def _format_places(places: Sequence[CallPlace]) -> str:
     texts = [f"{'the map order of ' if place.function in MAP_ORDER_FUNCTIONS else ''}{place}" for place in places]
-    more = f" or {pluralize(len(texts) - _MAX_PLACES, 'other call')}" if len(texts) > _MAX_PLACES else ""
+    more = f" or {format_count(len(texts) - _MAX_PLACES, 'other call')}" if len(texts) > _MAX_PLACES else ""
     return " or ".join(texts[:_MAX_PLACES]) + more
 
 

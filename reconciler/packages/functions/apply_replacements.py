@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reconciler.krm.field_text import pluralize
+from reconciler.krm.numbers import format_count
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.selectors import LabelQueryError, matches_label_query
 from reconciler.krm.yaml.compare import is_equal_data
@@ -215,7 +215,7 @@ def _get_part(value: Any, options: Mapping[str, Any], path: str) -> str:
     parts = text.split(str(options["delimiter"]))
     if not 0 <= index < len(parts):
         raise _ReplacementError(
-            f"the source field {path} has {pluralize(len(parts), 'part')}, and no part with index {index}"
+            f"the source field {path} has {format_count(len(parts), 'part')}, and no part with index {index}"
         )
     return parts[index]
 

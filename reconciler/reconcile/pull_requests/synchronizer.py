@@ -18,9 +18,9 @@ from reconciler.forge.push_options import build_agit_push
 from reconciler.git.errors import GitError, InternalGitError
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushOutcome, PushPostponed
 from reconciler.krm.findings import Finding, create_internal_error_finding
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.review.pull_request import CommitPageUrl, PullRequestText
-from reconciler.output.text import format_count
 from reconciler.planning.model.state import PullRequestRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes

@@ -10,10 +10,10 @@ from typing import Protocol
 from starlette.datastructures import QueryParams
 
 from reconciler.git.errors import GitError
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.envelope import CommandResult
 from reconciler.output.fleet.model import FleetIndex, PackageRow, ReviewChange, TargetEntry
-from reconciler.output.text import format_count
 from reconciler.reconcile.failures import log_if_internal
 from reconciler.review.restricted_index import TargetNameSet, hide_names, list_hidden_names
 from reconciler.server.api.problems import ApiError

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from urllib.parse import urlencode
 
+from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import ChangedResource, FleetIndex, PackageRow, ReviewChange, TargetEntry
-from reconciler.output.text import format_count
 from reconciler.server.console.urls import build_change_url, build_package_url, build_target_url
 
 RESOURCE_FIELDS = ("kind", "name", "value")

@@ -4,14 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.output.text import (
-    format_both_values,
-    format_count,
-    format_value,
-    list_first_lines,
-    shorten,
-    to_one_line,
-)
+from reconciler.krm.numbers import format_count
+from reconciler.output.text import format_both_values, format_value, list_first_lines, shorten, to_one_line
 
 
 @pytest.mark.parametrize(

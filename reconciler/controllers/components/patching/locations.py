@@ -20,10 +20,11 @@ from reconciler.controllers.components.patching.paths import (
     WildcardStep,
 )
 from reconciler.controllers.components.template_syntax import render_literal
-from reconciler.krm.field_text import pluralize, quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.numbers import format_count
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 
@@ -185,7 +186,7 @@ class _PathWalk:
         else:
             raise self._build_error(
                 ComponentCodes.PATH_INDEX_OUT_OF_RANGE,
-                f"must address an item of {node}, which has {pluralize(len(items), 'item')}, not index"
+                f"must address an item of {node}, which has {format_count(len(items), 'item')}, not index"
                 f" {quote_value(number)}",
             )
 

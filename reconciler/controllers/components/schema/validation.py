@@ -15,7 +15,8 @@ import re2
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.schema.openapi import Schema, build_validator_schema, get_child_schema
-from reconciler.krm.field_text import describe_value, pluralize, quote_value
+from reconciler.krm.field_text import describe_value, quote_value
+from reconciler.krm.numbers import format_count
 from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 
@@ -153,13 +154,13 @@ def _describe_limit(keyword: str, limit: float, value: Any) -> str:
     match keyword:
         case "minLength" | "maxLength":
             return (
-                f"have at {_get_limit_word(keyword)} {pluralize(limit, 'character')}, not {len(value)}:"
+                f"have at {_get_limit_word(keyword)} {format_count(limit, 'character')}, not {len(value)}:"
                 f" {quote_value(value)}"
             )
         case "minItems" | "maxItems":
-            return f"have at {_get_limit_word(keyword)} {pluralize(limit, 'item')}, not {len(value)}"
+            return f"have at {_get_limit_word(keyword)} {format_count(limit, 'item')}, not {len(value)}"
         case "minProperties" | "maxProperties":
-            return f"have at {_get_limit_word(keyword)} {pluralize(limit, 'field')}, not {len(value)}"
+            return f"have at {_get_limit_word(keyword)} {format_count(limit, 'field')}, not {len(value)}"
         case "exclusiveMinimum":
             return f"be more than {limit}, not {quote_value(value)}"
         case "exclusiveMaximum":

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from reconciler.server.console.listing import count_filters, list_page
 from reconciler.server.console.page import PageContent, PageRequest
-from reconciler.server.console.pages.missing import build_refusal_page
+from reconciler.server.console.pages.missing import build_unreadable_page
 from reconciler.server.console.shown_settings import SETTING_ORIGINS, filter_settings
-
-_NOT_READABLE = "You cannot read this page"
 
 
 def build_settings_page(page: PageRequest) -> PageContent:
     """Build the list of the effective settings with their origins."""
     if not page.session.permissions.is_admin:
-        return _refuse("To read the settings, you need the role admin.")
+        return build_unreadable_page("To read the settings, you need the role admin.")
     query = page.request.query_params
     settings = tuple(filter_settings(page.context.list_settings(), query))
     return PageContent(
@@ -31,10 +27,6 @@ def build_settings_page(page: PageRequest) -> PageContent:
 def build_tokens_page(page: PageRequest) -> PageContent:
     """Build the list of the access tokens without their digests."""
     if not page.session.permissions.is_admin:
-        return _refuse("To read the list of access tokens, you need the role admin.")
+        return build_unreadable_page("To read the list of access tokens, you need the role admin.")
     tokens = sorted(page.context.list_tokens(), key=lambda token: token.name)
     return PageContent("tokens.html", {"listing": list_page(tokens, page.request.query_params)})
-
-
-def _refuse(message: str) -> PageContent:
-    return build_refusal_page(_NOT_READABLE, message, HTTPStatus.FORBIDDEN)

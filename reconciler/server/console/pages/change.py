@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
+from reconciler.krm.numbers import format_count
 from reconciler.krm.selectors import parse_label_query
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.explain.verification import CommitInfo
@@ -13,7 +14,6 @@ from reconciler.output.fleet.change_history import MAX_LINES as MAX_HISTORY_LINE
 from reconciler.output.fleet.change_history import DraftOutcome, PastChange, PastDraft
 from reconciler.output.fleet.large_diffs import MAX_BYTES
 from reconciler.output.fleet.model import ChangeVariant, ReviewChange
-from reconciler.output.text import format_count
 from reconciler.review.restricted_index import hide_names, list_hidden_names
 from reconciler.review.stages import list_progress
 from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text

@@ -15,3 +15,8 @@ def build_missing_page(kind: str, name: str) -> PageContent:
 def build_refusal_page(title: str, message: str, status: HTTPStatus = HTTPStatus.CONFLICT) -> PageContent:
     """Build the page for an action that is not possible."""
     return PageContent("review_error.html", {"title": title, "message": message}, status)
+
+
+def build_unreadable_page(message: str) -> PageContent:
+    """Build the page for a person who may not read the requested page. The message states the necessary role."""
+    return build_refusal_page("You cannot read this page", message, HTTPStatus.FORBIDDEN)

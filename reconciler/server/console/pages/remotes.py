@@ -12,7 +12,7 @@ from reconciler.server.console.filters import REMOTE_STATES, filter_remotes
 from reconciler.server.console.forms import Form
 from reconciler.server.console.listing import count_filters, list_page
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
-from reconciler.server.console.pages.missing import build_refusal_page
+from reconciler.server.console.pages.missing import build_unreadable_page
 
 REMOTES_PATH = "/system/remotes"
 
@@ -20,10 +20,7 @@ REMOTES_PATH = "/system/remotes"
 def build_page(page: PageRequest) -> PageContent:
     """Build the list of the remotes, the failing ones first."""
     if not page.session.permissions.reads_everything:
-        return build_refusal_page(
-            "You cannot read this page", "To read the remotes, you need a role that applies to all targets.",
-            HTTPStatus.FORBIDDEN,
-        )  # fmt: skip
+        return build_unreadable_page("To read the remotes, you need a role that applies to all targets.")
     query, remotes = page.request.query_params, list_remotes(page)
     return PageContent(
         "remotes.html",
