@@ -1,6 +1,8 @@
-"""The commands that only read repositories: explain, why, verify, impact, validate, report and doctor.
+"""Commands and console contents that only read repositories.
 
-This package computes the results and writes to no repository. The package `reconciler.output` formats the results.
+The commands are explain, why, verify, impact, validate, report and doctor. For the console, the package builds the
+index of the fleet, and reads the contents of drafts and packages. It writes to no repository. Formats of results belong
+to `reconciler.output`, review actions to `reconciler.review`, and pages to `reconciler.server`.
 """
 
 from typing import TYPE_CHECKING

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.console import ConsoleClient, open_console
-from tests.support.prepared_worlds import begin, drafted
+from tests.support.prepared_worlds import begin, drafted, published
 
 
 @pytest.fixture(scope="session")
@@ -20,5 +20,13 @@ def drafted_console(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
     """The console of a fleet with drafts of all packages. The tests of a module change only its people and sessions."""
     client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
+    client.update()
+    return client
+
+
+@pytest.fixture(scope="module")
+def published_fleet(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
+    """The console of a fleet with published packages. A module restores its context and index after each test."""
+    client = open_console(begin(tmp_path_factory.mktemp("fleet"), published))
     client.update()
     return client

@@ -15,29 +15,21 @@ from reconciler.output.fleet.model import PackageRow
 from reconciler.output.fleet.value_table import MIN_VARIANTS
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
 from reconciler.server.console.people import Session
-from tests.support.console import ADA, ConsoleClient, open_console, sign_in, strip_tags
+from tests.support.console import ADA, ConsoleClient, sign_in, strip_tags
 from tests.support.console_server import add_targets
 from tests.support.fleet_index import create_row, create_target
-from tests.support.prepared_worlds import begin, drafted
 from tests.unit.output.fleet.builders import build_draft, format_size, index_targets
 from tests.unit.output.report.builders import CONFLICT
 
 VISIT = 1_700_000_000
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
-    client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
-    client.update()
-    return client
-
-
 @pytest.fixture
-def console(client: ConsoleClient) -> Iterator[ConsoleClient]:
+def console(fleet: ConsoleClient) -> Iterator[ConsoleClient]:
     """All packages are drafted, and no package is published. A test can change the context and the index."""
-    context, index = client.context, client.context.index
-    yield client
-    client.context = context
+    context, index = fleet.context, fleet.context.index
+    yield fleet
+    fleet.context = context
     context.index_thread.index = index
 
 

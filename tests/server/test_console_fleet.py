@@ -13,27 +13,19 @@ from reconciler.output.fleet.activity import ActivityEvent
 from reconciler.output.fleet.model import PackageRow, TargetEntry
 from reconciler.output.fleet.publications import Publication
 from reconciler.review.activity_lists import ActivityLists
-from tests.support.console import ConsoleClient, open_console, strip_tags
+from tests.support.console import ConsoleClient, strip_tags
 from tests.support.console_server import add_targets
 from tests.support.fleet_index import create_row, create_target
-from tests.support.prepared_worlds import begin, published
 
 SECONDS = 3_000_000_000
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
-    client = open_console(begin(tmp_path_factory.mktemp("fleet"), published))
-    client.update()
-    return client
-
-
 @pytest.fixture
-def console(client: ConsoleClient) -> Iterator[ConsoleClient]:
+def console(published_fleet: ConsoleClient) -> Iterator[ConsoleClient]:
     """All packages are published. A test can add targets, and change the state of the service."""
-    context, index, view = client.context, client.context.index, client.context.state.view
-    yield client
-    client.context = context
+    context, index, view = published_fleet.context, published_fleet.context.index, published_fleet.context.state.view
+    yield published_fleet
+    published_fleet.context = context
     context.index_thread.index = index
     context.state.view = view
 

@@ -13,18 +13,10 @@ from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.server.console.people import Session
 from reconciler.service.fleet_view import Failure, PassRecord
 from reconciler.service.state import ServiceState
-from tests.support.console import ADA, ConsoleClient, open_console, sign_in
+from tests.support.console import ADA, ConsoleClient, sign_in
 from tests.support.manual_clock import ManualClock
-from tests.support.prepared_worlds import begin, drafted
 
 EU_7 = Failure(0.0, "authentication failed", "https://git.example.com/eu-7.git")
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
-    client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
-    client.update()
-    return client
 
 
 @pytest.fixture
@@ -33,18 +25,18 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def console(client: ConsoleClient, clock: ManualClock) -> ConsoleClient:
+def console(fleet: ConsoleClient, clock: ManualClock) -> ConsoleClient:
     """The last pass has read all remotes, and both clocks have the time of its end."""
-    view, index = client.context.state.view, client.context.index
+    view, index = fleet.context.state.view, fleet.context.index
     assert view is not None
     assert index is not None
     clock.now = 0.0
     state = ServiceState(clock)
     record = PassRecord(float(index.completed_at), 0.0, "success")
     state.record_completed_pass(replace(view, completed_at=0.0, last_pass=record, remote_failures=()))
-    client.context = replace(client.context, state=state, clock=lambda: index.completed_at + clock.now)
-    client.context.index_thread.error = ""
-    return client
+    fleet.context = replace(fleet.context, state=state, clock=lambda: index.completed_at + clock.now)
+    fleet.context.index_thread.error = ""
+    return fleet
 
 
 def read_banner(console: ConsoleClient) -> str:

@@ -12,29 +12,21 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.selectors import LabelSelector
 from reconciler.review.stages import Stage, find_current_stage
 from reconciler.server.console.pages.target import RESOURCE_PACKAGES
-from tests.support.console import ConsoleClient, open_console, strip_tags
+from tests.support.console import ConsoleClient, strip_tags
 from tests.support.console_server import add_targets
 from tests.support.fleet_index import create_index, create_row, create_target
-from tests.support.prepared_worlds import begin, published
 
 STAGES = (
     Stage("canary", LabelSelector((("stage", "canary"),))), Stage("production", LabelSelector((("stage", "prod"),)))
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
-    client = open_console(begin(tmp_path_factory.mktemp("fleet"), published))
-    client.update()
-    return client
-
-
 @pytest.fixture
-def console(client: ConsoleClient) -> Iterator[ConsoleClient]:
+def console(published_fleet: ConsoleClient) -> Iterator[ConsoleClient]:
     """All packages are published. A test can change the context and the index."""
-    context, index = client.context, client.context.index
-    yield client
-    client.context = context
+    context, index = published_fleet.context, published_fleet.context.index
+    yield published_fleet
+    published_fleet.context = context
     context.index_thread.index = index
 
 

@@ -420,6 +420,7 @@ function showPartError({ detail }) {
   message.textContent = xhr.status ? `This part cannot be loaded (status ${xhr.status}). ` : "This part cannot be loaded, because the service does not respond. ";
   button.type = "button";
   button.textContent = "Try again";
+  // If the request fails again, htmx reports an event, and this function shows the new message.
   button.addEventListener("click", () => htmx.ajax("GET", pathInfo.requestPath, { source: elt }).catch(() => {}));
   message.append(button);
   const title = target.querySelector(":scope > summary, :scope > h1, :scope > h2");
