@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.emitted_events import collect_events
 from tests.support.logs import unchanged_logs
+from tests.support.shared_imports import import_share
 from tests.support.stall_guard import StallGuard
 from tests.support.worker_messages import WorkerMessages, can_omit_reports
 
@@ -54,9 +55,12 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-def pytest_collection() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
     """Stop garbage collection during the collection of the tests: nearly all of these objects live until the end."""
     gc.disable()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        import_share(session.config)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -86,9 +90,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if can_omit_reports(config):
             config.pluginmanager.register(WorkerMessages())
         return
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and getattr(config, "cache", None):
-        # Nothing is written beside the sources. A thousand processes share one cache of compiled modules.
-        os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("compiled"))
+    # A thousand processes share the compiled modules.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # The tests create thousands of repositories. On a disk, each of them waits for a flush.
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from jsonschema import Draft7Validator
+from jsonschema_rs import Draft7Validator
 
 from reconciler.settings import Settings, load_settings
 from tests.support.programs import Program

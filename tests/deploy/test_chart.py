@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
-from jsonschema import Draft7Validator, Draft202012Validator
+from jsonschema_rs import Draft202012Validator, meta
 
 from reconciler.settings import Settings
 from tests.support.programs import Program
@@ -133,6 +132,8 @@ OPERATOR_SPECS = {
 
 
 def validate(manifests: Sequence[Manifest]) -> None:
+    import kubernetes_validate  # takes one second
+
     for manifest in manifests:
         if manifest["apiVersion"] == "monitoring.coreos.com/v1":
             Draft202012Validator(OPERATOR_SPECS[manifest["kind"]]).validate(manifest["spec"])
@@ -173,6 +174,8 @@ def check_restricted_standard(pods: Sequence[Manifest]) -> None:
 
 
 def test_a_misspelt_field_is_not_valid(render: Callable[..., list[Manifest]]) -> None:
+    import kubernetes_validate
+
     (manifest,) = select(render(), "StatefulSet")
     spec = {**manifest["spec"], "serviceNam": "x"}
 
@@ -325,7 +328,7 @@ def test_unusable_values_are_refused(value: str, message: str, helm: Program) ->
 
 def test_every_value_has_a_default_and_a_description() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
-    Draft7Validator.check_schema(schema)
+    meta.validate(schema)
 
     def check(node: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
         assert node["additionalProperties"] is False

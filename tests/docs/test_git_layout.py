@@ -27,8 +27,9 @@ _COMMANDS = {
 
 def find_trailers(source: str) -> Iterator[str]:
     """Yield the trailers in the strings of a module, and those whose prefix is added to the keys of `trailers`."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    if "trailers" not in source and not _TRAILER.search(source):
+        return
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _TRAILER.findall(node.value)
         if isinstance(node, ast.Assign) and "trailers" in [ast.unparse(target) for target in node.targets]:

@@ -58,8 +58,9 @@ def list_status_files(fleet: Path) -> Iterator[tuple[str, str]]:
 
 def list_conditions() -> Iterator[tuple[str, str]]:
     """Yield the location and each constant type and reason of conditions in the source."""
-    for file in sorted((PROJECT / "reconciler").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
+    sources = ((file, file.read_text()) for file in sorted((PROJECT / "reconciler").rglob("*.py")))
+    for file, source in sources:
+        for node in ast.walk(ast.parse(source)) if "Condition(" in source else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Condition":
                 for name, argument in zip(_ARGUMENTS, node.args, strict=False):
                     if name != "status" and isinstance(argument, ast.Constant):

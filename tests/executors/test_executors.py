@@ -352,6 +352,7 @@ def test_what_cannot_run_elsewhere_runs_here(
 ) -> None:
     if "scheduler" in why:
         pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+        monkeypatch.setattr("reconciler.executors.dask_cluster._CONNECT_SECONDS", 1)
     world = small_world(tmp_path)
     use(monkeypatch, unusable(build_factory(world)))
 

@@ -337,7 +337,7 @@ def test_a_repository_that_is_gone_fails_every_unit(tmp_path: Path, remote: Path
 def test_after_a_timeout_the_remote_decides(tmp_path: Path, remote: Path, hook: str, expected: type) -> None:
     write_hook(remote, hook, "exec sleep 60 >/dev/null 2>&1")
     [draft] = write(open_mirror(tmp_path, remote), "draft")
-    mirror = open_mirror(tmp_path, remote, timeout_seconds=5)
+    mirror = open_mirror(tmp_path, remote, timeout_seconds=2)
 
     outcome = mirror.push([create("c1", draft)])["c1"]
 

@@ -28,18 +28,14 @@ READS_FINDINGS = {
 
 
 @cache
-def all_calls() -> dict[str, list[tuple[Path, ast.Call]]]:
-    mapping: dict[str, list[tuple[Path, ast.Call]]] = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call):
-                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-                mapping.setdefault(name, []).append((path, node))
-    return mapping
+def find_calls(path: Path) -> list[tuple[str, ast.Call]]:
+    nodes = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    return [(getattr(node.func, "id", getattr(node.func, "attr", "")), node) for node in nodes]
 
 
 def calls(name: str) -> list[tuple[Path, ast.Call]]:
-    return all_calls().get(name, [])
+    paths = (path for path in sorted(SOURCE.rglob("*.py")) if f"{name}(" in path.read_text())
+    return [(path, node) for path in paths for called, node in find_calls(path) if called == name]
 
 
 def texts(*names: str, at: int = 0) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx
-import jsonschema
+import jsonschema_rs
 import pytest
 from starlette.datastructures import QueryParams
 
@@ -72,7 +72,7 @@ def test_every_result_has_the_schema_of_the_openapi_document(console: ConsoleCli
     for path, real_path in list_paths(console).items():
         operation = document["paths"][API_PREFIX + path]["get"]
         schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
-        jsonschema.validate(read(console, real_path), {**schema, "components": document["components"]})
+        jsonschema_rs.validate({**schema, "components": document["components"]}, read(console, real_path))
 
 
 def test_the_openapi_document_describes_every_endpoint(console: ConsoleClient) -> None:
@@ -261,7 +261,7 @@ def test_an_explanation_has_the_layers_of_the_value(console: ConsoleClient) -> N
     schema = document["paths"][f"{API_PREFIX}/explain"]["get"]["responses"]["200"]["content"]["application/json"][
         "schema"
     ]
-    jsonschema.validate(result, {**schema, "components": document["components"]})
+    jsonschema_rs.validate({**schema, "components": document["components"]}, result)
     (value,) = result["items"]
 
     assert (result["kind"], result["metadata"]["source"]) == ("Explanation", "api")

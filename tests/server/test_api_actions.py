@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from reconciler.krm.selectors import LabelSelector
@@ -99,8 +99,8 @@ def test_results_and_bodies_have_the_schemas_of_the_openapi_document(console: Co
     components = {"components": document["components"]}
     job = act(console, "propose", change, body)
 
-    jsonschema.validate(body, {"$ref": "#/components/schemas/ReviewBody", **components})
-    jsonschema.validate(job, {"$ref": "#/components/schemas/ReviewJobResult", **components})
+    jsonschema_rs.validate({"$ref": "#/components/schemas/ReviewBody", **components}, body)
+    jsonschema_rs.validate({"$ref": "#/components/schemas/ReviewJobResult", **components}, job)
     assert document["components"]["schemas"]["ReviewTarget"]["additionalProperties"] is False
     assert list_states(job) == {"lisbon": "done"}
 

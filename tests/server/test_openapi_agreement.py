@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import httpx
-import jsonschema
+import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -122,7 +122,7 @@ def create_validator(method: str, path: str, status: str, media_type: str) -> An
     content = DOCUMENT["paths"][path][method]["responses"][status].get("content", {})
     assert media_type in content, f"{method} {path}: {status} {media_type} is not documented"
     schema = {**content[media_type]["schema"], "components": DOCUMENT["components"]}
-    return jsonschema.Draft202012Validator(schema)
+    return jsonschema_rs.Draft202012Validator(schema)
 
 
 def check_response(method: str, path: str, response: httpx.Response) -> None:
