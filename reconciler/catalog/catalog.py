@@ -72,7 +72,7 @@ class ConfigObject:
     @property
     def location(self) -> SourceLocation:
         """The location of the object in the config: file, first line, and identity."""
-        return SourceLocation(self.file, self.line, str(self.key))
+        return SourceLocation(self.file, self.line, self.key.reference)
 
     def find_line_and_column(self, path: DataPath) -> tuple[int, int]:
         """Return line and column of the field `path`. If the field is absent, use its nearest existing parent field."""
@@ -81,7 +81,7 @@ class ConfigObject:
     def location_of(self, path: DataPath) -> SourceLocation:
         """Return the location of the field `path`. An absent field has the line of its nearest existing parent."""
         pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-        return SourceLocation(self.file, self.document.find_line((*self.path, *path)), str(self.key), pointer)
+        return SourceLocation(self.file, self.document.find_line((*self.path, *path)), self.key.reference, pointer)
 
     @cached_property
     def digest(self) -> str:

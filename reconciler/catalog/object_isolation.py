@@ -86,7 +86,7 @@ class FaultyObjectSearch(Generic[_T]):
 
 
 def _create_finding(config_object: ConfigObject, failure: InternalFailure) -> Finding:
-    return create_internal_error_finding(failure.with_scope(str(config_object.key)), config_object.location)
+    return create_internal_error_finding(failure.with_scope(config_object.key.reference), config_object.location)
 
 
 class _Search(Generic[_T]):

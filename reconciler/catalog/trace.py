@@ -87,7 +87,7 @@ class CatalogView:
         config_object = self._reader.catalog.objects_by_name.get((api_version, kind, namespace, name))
         if config_object:
             self.files[kind, namespace, name] = config_object.file
-            self.locations[str(config_object.key)] = config_object.location
+            self.locations[config_object.key.reference] = config_object.location
         return config_object
 
     def objects_of_kind(self, group: str, kind: str) -> tuple[ConfigObject, ...]:

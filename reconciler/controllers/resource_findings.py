@@ -55,7 +55,7 @@ def create_finding(resource: PackageResource, issue: ResourceIssue, subject: str
     prefix = f"{subject}: " if subject else ""
     # Use line 0 for JSON files, because the JSON parser does not return line numbers.
     line = 0 if resource.file.endswith(".json") else resource.document.find_line(issue.path)
-    location = SourceLocation(resource.file, line, str(resource.key), format_pointer(issue.path))
+    location = SourceLocation(resource.file, line, resource.key.reference, format_pointer(issue.path))
     return issue.code.finding(f"{prefix}{issue.message}{quoted}", location)
 
 
@@ -118,4 +118,4 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
             f"{' and '.join(fields)} of a Secret must be empty, because everyone with read access to the branch can"
             " read the values. Next step: encrypt the Secret with SOPS, or use an ExternalSecret"
         )
-        yield ControllerCodes.SECRET_IN_BRANCH.finding(message, resource.locate(field_path, str(item.key)))
+        yield ControllerCodes.SECRET_IN_BRANCH.finding(message, resource.locate(field_path, item.key.reference))

@@ -589,7 +589,7 @@ class RevisionPin:
     @property
     def id(self) -> str:
         """The unique ID of the upstream in the config. The state uses this ID as a key."""
-        return f"{self.key} {'.'.join(map(str, self.path))}"
+        return f"{self.key.reference} {'.'.join(map(str, self.path))}"
 
 
 @dataclass(frozen=True)

@@ -282,7 +282,7 @@ def _is_fully_rendered(plan: FleetPlan) -> bool:
 def _find_owner_sets(result: ControllerResult) -> Mapping[str, str]:
     """Return the parent of each owner that has a parent."""
     owners = (*(variant.owner for variant in result.variants), *(stalled.owner for stalled in result.stalled))
-    return {str(owner.key): str(owner.parent) for owner in owners if owner.parent}
+    return {owner.key.reference: owner.parent.reference for owner in owners if owner.parent}
 
 
 class _RenderedChecker:

@@ -27,6 +27,11 @@ class ObjectKey(NamedTuple):
     name: str
 
     def __str__(self) -> str:
+        return self.reference
+
+    @property
+    def reference(self) -> str:
+        """The object as `Kind/namespace/name`, for data. The namespace of a cluster-scoped object is `_cluster`."""
         return f"{self.kind}/{self.namespace or '_cluster'}/{self.name}"
 
     def as_data(self) -> dict[str, str]:

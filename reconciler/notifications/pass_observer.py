@@ -279,7 +279,7 @@ def _list_blocked(plan: TargetPlan) -> Iterator[Condition]:
             errors = select_errors(outcome.findings)
             for finding in errors:
                 name = finding.location.object
-                reference = owner_name if name in ("", str(owner.key)) else name
+                reference = owner_name if name in ("", owner.key.reference) else name
                 yield _build_blocked_condition(finding.code, finding.message, finding.location, reference, item)
             if not errors:
                 # Report the reason of the outcome, because the package has no error of its own, e.g. if its owner is

@@ -30,7 +30,7 @@ class ConfigFieldLocator:
         self._by_name: dict[str, list[ConfigObject]] = {}
         for manifest in objects:
             key = manifest.key
-            for name in {str(key), "/".join(part for part in (key.kind, key.namespace, key.name) if part)}:
+            for name in {key.reference, "/".join(part for part in (key.kind, key.namespace, key.name) if part)}:
                 self._by_name.setdefault(name, []).append(manifest)
 
     def find_line(self, name: str, field: str, file: str = "") -> tuple[str, int]:

@@ -168,7 +168,7 @@ class PackageResource(KrmResource):
     @property
     def location(self) -> SourceLocation:
         """The location of the document for findings: file, first line and identity."""
-        return SourceLocation(self.file, self.document.line, str(self.key))
+        return SourceLocation(self.file, self.document.line, self.key.reference)
 
     def locate(self, path: DataPath, object_key: str) -> SourceLocation:
         """Return the location of the field `path`. `object_key` is the object that the location refers to."""

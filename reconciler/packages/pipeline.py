@@ -299,7 +299,7 @@ class _RenderRun:
             if item is None or new_scope in (None, scope):
                 continue
             message = format_scope_change(f"the function {spec.display_name}", scope, new_scope, "function")
-            location = replace(self._package.resources[number].location, object=str(item.key))
+            location = replace(self._package.resources[number].location, object=item.key.reference)
             self._scope_findings.append(SourceCodes.SEALED_SECRET_SCOPE.finding(message, location))
             self._sealed_scopes[number] = new_scope
 

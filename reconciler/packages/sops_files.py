@@ -43,7 +43,7 @@ def remove_merge_comments(content: bytes) -> bytes:
 
 def locate_document(resource: PackageResource, path: DataPath = ()) -> SourceLocation:
     """Return the location of a field of a SOPS document. If the kind is encrypted, the location names no object."""
-    return resource.locate(path, str(resource.key) if resource.kind else "")
+    return resource.locate(path, resource.key.reference if resource.kind else "")
 
 
 def create_mac_finding(error: SopsMacError, location: SourceLocation, rule: str) -> Finding:

@@ -154,7 +154,7 @@ def _create_resource_finding(
     resource: PackageResource, source: str, other_source: str, other: PackageResource, *, last_wins: bool
 ) -> Finding:
     places = f"in {resource.file} of source {source} and in {other.file} of source {other_source}"
-    location = SourceLocation(other.file, other.document.line, str(other.key))
+    location = SourceLocation(other.file, other.document.line, other.key.reference)
     if last_wins:
         message = f"{other.key} is {places}. The resource of source {other_source} is used"
         return downgrade_to_warning(SourceCodes.RESOURCE_REPEATED.finding(message, location))

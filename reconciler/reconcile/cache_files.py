@@ -115,7 +115,7 @@ class KnownHeads:
         If the branch of the target is new, return the last known head of its previous branch.
         """
         branches, targets = self._known
-        previous = targets.get(self._config, {}).get(str(target.key), [])
+        previous = targets.get(self._config, {}).get(target.key.reference, [])
         for repository, branch in ((target.repository_id, target.branch), *([tuple(previous)] if previous else [])):
             if head := branches.get(repository, {}).get(branch):
                 return deletion_safety.KnownHead(repository, branch, CommitId(head))
@@ -126,8 +126,8 @@ class KnownHeads:
         branches, targets = self._known
         known = deletion_safety.KnownHead(target.repository_id, target.branch, head)
         is_same = branches.get(known.repository, {}).get(known.branch) == head
-        if not is_same or targets.get(self._config, {}).get(str(target.key)) != [known.repository, known.branch]:
-            self._new[str(target.key)] = known
+        if not is_same or targets.get(self._config, {}).get(target.key.reference) != [known.repository, known.branch]:
+            self._new[target.key.reference] = known
 
     def store(self) -> None:
         """Write recorded heads to the file. If the write fails, log the error and do not raise it."""

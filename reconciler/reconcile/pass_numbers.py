@@ -98,6 +98,6 @@ def _find_draft_times(plan: TargetPlan, draft_times: FirstSeenTimes, now: int) -
     if plan.findings:
         # Yield nothing, because the drafts of a target that cannot be read are unknown.
         return
-    times = draft_times.update(str(plan.target.key), plan.open_drafts, now)
+    times = draft_times.update(plan.target.key.reference, plan.open_drafts, now)
     for package, seconds in times.items():
         yield "proposed" if plan.is_proposed(plan.next_state.packages[package].draft_branch) else "draft", seconds

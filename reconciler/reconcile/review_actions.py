@@ -304,7 +304,7 @@ class _TargetApprovals:
 
     @property
     def unit(self) -> PushUnit:
-        return PushUnit(str(self.target.key), tuple(self.updates.values()))
+        return PushUnit(self.target.key.reference, tuple(self.updates.values()))
 
 
 class AnnotationApprovals:
@@ -478,7 +478,7 @@ def _create_conflict_finding(name: str, package: DraftedPackage, policy: Approva
         f" {name}/{package.package}`, then run `reconciler approve {name}/{package.package} --propose"
         " --accept-conflicts`"
     )
-    return PassCodes.APPROVAL_HELD.finding(message, SourceLocation(object=str(package.record.owner.key)))
+    return PassCodes.APPROVAL_HELD.finding(message, SourceLocation(object=package.record.owner.key.reference))
 
 
 def _with_first_expected(earlier: RefUpdate | None, update: RefUpdate) -> RefUpdate:

@@ -280,7 +280,7 @@ def _find_by_status(conflict: DefinitionConflict, remotes: Remotes, services: Pa
             claim for claim in conflict.claims if services.find_recorded_file(claim.key, remotes) == claim.file
         )
     except GitError as error:
-        log.warning("conflict_lookup_failed", object=str(conflict.claims[0].key), message=error.message)
+        log.warning("conflict_lookup_failed", object=conflict.claims[0].key.reference, message=error.message)
         return None
 
 
@@ -288,7 +288,7 @@ def _find_by_history(conflict: DefinitionConflict, config: ConfigSnapshot) -> Co
     try:
         return conflict.find_first(config.list_earlier_versions(sorted({claim.file for claim in conflict.claims})))
     except GitError as error:
-        log.warning("conflict_lookup_failed", object=str(conflict.claims[0].key), message=error.message)
+        log.warning("conflict_lookup_failed", object=conflict.claims[0].key.reference, message=error.message)
         return None
 
 

@@ -375,7 +375,7 @@ def _list_tasks_isolated(
         log_if_internal(error)
         target = open_target.target
         failure = ReviewActionResult(target.name, "", (), action.verb, "failed", message=error.full_message)
-        return [], {str(target.key): failure}
+        return [], {target.key.reference: failure}
 
 
 def _list_tasks(
@@ -387,7 +387,7 @@ def _list_tasks(
     target, packages = open_target.target, selection.packages_of(open_target.target.name)
     result = ReviewActionResult(target.name, "", tuple(sorted(packages)), action.verb, "unchanged")
     if open_target.error:
-        return [], {str(target.key): replace(result, outcome="failed", message=open_target.error)}
+        return [], {target.key.reference: replace(result, outcome="failed", message=open_target.error)}
     selected = {draft.branch: _select_packages(draft, packages) for draft in open_target.drafts}
     drafts = [draft for draft in open_target.drafts if selected[draft.branch] or not packages]
     skipped = [draft.branch for draft in drafts if _must_be_named(draft, packages, selection, action)]
@@ -409,7 +409,7 @@ def _list_tasks(
         message = f"no draft contains {', '.join(sorted(absent))}" if absent else "no draft is open"
         # If the user selected all targets, add no result for a target without a draft.
         if selection.references:
-            results[str(target.key)] = replace(result, packages=tuple(sorted(absent)), message=message)
+            results[target.key.reference] = replace(result, packages=tuple(sorted(absent)), message=message)
     return tasks, results
 
 

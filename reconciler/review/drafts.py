@@ -254,7 +254,7 @@ def _check_targets_exist(selection: ReviewSelection, targets: Iterable[Target]) 
 def list_target_errors(open_targets: Iterable[OpenTarget]) -> tuple[Finding, ...]:
     """Return one finding for each target that cannot be read."""
     return tuple(
-        PassCodes.TARGET_UNREADABLE.finding(open_target.error, SourceLocation(object=str(open_target.target.key)))
+        PassCodes.TARGET_UNREADABLE.finding(open_target.error, SourceLocation(object=open_target.target.key.reference))
         for open_target in open_targets
         if open_target.error
     )

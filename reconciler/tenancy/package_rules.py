@@ -243,7 +243,7 @@ class PackageRules:
 
     def _locate(self, owner: ObjectKey) -> SourceLocation:
         definition = self.catalog.objects.get(owner)
-        return definition.location if definition else SourceLocation(object=str(owner))
+        return definition.location if definition else SourceLocation(object=owner.reference)
 
 
 def _assign(variant: Variant, tenant: Tenant) -> Variant:

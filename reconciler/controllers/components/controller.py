@@ -74,7 +74,7 @@ def guard_binding(
     """Return the deletion guard for the packages that an EnvBinding no longer requests."""
     obsolete = [location for location in existing if location not in requested]
     confirmed = read_acknowledged_hashes(manifest.annotations)
-    held, labels = inputs.blocked_counts.get(manifest.key, {}), ("packages", str(manifest.key))
+    held, labels = inputs.blocked_counts.get(manifest.key, {}), ("packages", manifest.key.reference)
     decision = decide_deletions(obsolete, len(existing), held, confirmed, inputs.max_delete_percent, labels)
     targets = frozenset(get_package_target(location, inventory) for location in obsolete)
     return build_deletion_guard(decision, targets, confirmed)
@@ -292,7 +292,7 @@ class _ComponentPass:
 
     @cached_property
     def _object_names(self) -> Collection[str]:
-        return frozenset(str(key) for key in self.snapshot.catalog.objects)
+        return frozenset(key.reference for key in self.snapshot.catalog.objects)
 
     @cached_property
     def _recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:

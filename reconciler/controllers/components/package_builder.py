@@ -74,7 +74,7 @@ def compute_dependencies(
     manifests: Sequence[ConfigObject], digest_manifest: Callable[[ConfigObject], str], engine: str
 ) -> dict[str, str]:
     """Return the dependencies of a package: the digest of each input object, and the version of the render logic."""
-    return {**{str(manifest.key): digest_manifest(manifest) for manifest in manifests}, "engine": engine}
+    return {**{manifest.key.reference: digest_manifest(manifest) for manifest in manifests}, "engine": engine}
 
 
 def compute_manifest_digest(manifest: ConfigObject) -> str:
@@ -122,7 +122,7 @@ class PackageBuilder:
             tuple(iter_input_manifests(resolved, plan, build, rendered)),
         )
         dependencies = compute_dependencies(manifests, self.digest_manifest, self.engine)
-        digests = {manifest: dependencies[str(manifest.key)] for manifest in manifests}
+        digests = {manifest: dependencies[manifest.key.reference] for manifest in manifests}
         provenance = ComponentProvenance(ValueSources(resolved, plan, build, rendered), files, digests)
         owner = PackageOwner(binding.key, binding.api_version)
         adoption: AdoptionPolicy = (

@@ -252,7 +252,7 @@ def _build_source(name: str, layer: str, manifest: ConfigObject, path: DataPath)
     return {
         "name": name,
         "layer": layer,
-        "by": str(manifest.key),
+        "by": manifest.key.reference,
         "file": manifest.file,
         "where": format_path(path),
     }
@@ -279,7 +279,7 @@ class ComponentProvenance:
         a patch set.
         """
         return [
-            {"file": name, "resource": str(resource.key), "pointer": pointer, "steps": steps}
+            {"file": name, "resource": resource.key.reference, "pointer": pointer, "steps": steps}
             for name, resource in sorted(self.files.items())
             for pointer, steps in sorted(
                 (format_pointer(path), steps) for path, steps in self._build_history(resource).iter_steps()
@@ -386,7 +386,7 @@ def _describe_location(change: ResourceChange, path: DataPath) -> ProvenanceStep
     return {
         "layer": layer,
         **instance,
-        "by": str(change.manifest.key),
+        "by": change.manifest.key.reference,
         "file": change.manifest.file,
         "where": format_path(path),
     }

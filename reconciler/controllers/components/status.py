@@ -145,7 +145,7 @@ def build_definition_statuses(index: DefinitionIndex, catalog: Catalog) -> Itera
 
 def _build_unusable_condition(manifest: ConfigObject, findings: Sequence[Finding], reason: str) -> Condition:
     """Return the condition of an unusable object. The message contains the errors, or `reason` if there is no error."""
-    own_findings = [finding for finding in findings if finding.location.object == str(manifest.key)]
+    own_findings = [finding for finding in findings if finding.location.object == manifest.key.reference]
     return (
         _build_error_condition(own_findings)
         if select_errors(own_findings)

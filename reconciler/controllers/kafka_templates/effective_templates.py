@@ -96,8 +96,8 @@ class TemplateEffect:
         rule, description = self.child.rule, self.description
         data = {
             "file": self.child.resource.file,
-            "resource": str(self.child.key),
-            "parent": str(self.parent),
+            "resource": self.child.key.reference,
+            "parent": self.parent.reference,
             "mode": self.mode,
             "properties": [
                 _build_property_data(template_property, rule)
@@ -209,8 +209,8 @@ class TemplateChange:
 
     def as_data(self) -> dict[str, Any]:
         """Return the change in the format of status files."""
-        data = {"resource": str(self.child), "properties": [*self.properties], "objects": [*self.affected_kinds]}
-        moved = {"movedFrom": str(self.previous_parent)} if self.previous_parent else {}
+        data = {"resource": self.child.reference, "properties": [*self.properties], "objects": [*self.affected_kinds]}
+        moved = {"movedFrom": self.previous_parent.reference} if self.previous_parent else {}
         return {**data, "rolls": self.restarts_pods, **moved}
 
 

@@ -57,7 +57,7 @@ class TemplatedResource:
 
     def as_data(self) -> list[dict[str, Any]]:
         """Return the provenance in the format of the field `layers` of a status file."""
-        return format_steps(self.resource.file, str(self.resource.key), self.steps)
+        return format_steps(self.resource.file, self.resource.key.reference, self.steps)
 
 
 @dataclass(frozen=True)
@@ -343,7 +343,7 @@ def build_template_steps(
             property_path,
             ABSENT,
             template_property.inherited,
-            str(parent),
+            parent.reference,
             format_path((*rule.parent.path, template_property.name)),
         )
         if template_property.own is not ABSENT:
@@ -351,7 +351,7 @@ def build_template_steps(
                 property_path,
                 template_property.inherited,
                 template_property.own,
-                str(child.key),
+                child.key.reference,
                 format_path(property_path),
             )
     for name in template if isinstance(template, dict) else ():

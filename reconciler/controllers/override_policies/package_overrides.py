@@ -274,7 +274,7 @@ def _override(resource: _AttachedResource, case: _OverrideCase, options: Overrid
 
 def _build_lost_policy_finding(key: ObjectKey) -> Finding:
     message = f"{key} does not exist any more, or is in an unreadable file. It applied to this package before"
-    return PolicyCodes.POLICY_NOT_FOUND.finding(message, SourceLocation(object=str(key)))
+    return PolicyCodes.POLICY_NOT_FOUND.finding(message, SourceLocation(object=key.reference))
 
 
 def can_have_policies(resource: PackageResource) -> bool:

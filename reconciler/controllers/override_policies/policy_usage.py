@@ -64,14 +64,14 @@ def build_usage_data(overridden: Iterable[OverriddenResource]) -> UsageData:
     usage: dict[str, dict[str, Any]] = {}
     for overridden_resource in overridden:
         resource = overridden_resource.resource
-        rules = {str(matched.policy.key): matched.rule_numbers for matched in overridden_resource.matched_policies}
-        for policy in map(str, overridden_resource.candidate_policies):
+        rules = {matched.policy.key.reference: matched.rule_numbers for matched in overridden_resource.matched_policies}
+        for policy in (key.reference for key in overridden_resource.candidate_policies):
             data = usage.setdefault(policy, {"resources": {}, "rules": []})
             kind = data["resources"].setdefault(f"{resource.group}/{resource.kind}", [])
-            kind.append(f"{resource.file} {resource.key}")
+            kind.append(f"{resource.file} {resource.key.reference}")
             data["rules"] = sorted({*data["rules"], *rules.get(policy, ())})
             if overridden_resource.has_errors:
-                data.setdefault("failed", []).append(str(resource.key))
+                data.setdefault("failed", []).append(resource.key.reference)
     return dict(sorted(usage.items()))
 
 
@@ -96,7 +96,7 @@ def compute_policy_usage(
         for policy, usage in data.items():
             entries_by_policy.setdefault(policy, []).append((cluster, package, usage))
     return tuple(
-        _build_usage(key, len(policy.rules), entries_by_policy.get(str(key), []))
+        _build_usage(key, len(policy.rules), entries_by_policy.get(key.reference, []))
         for key, policy in sorted(policies.valid.items())
     )
 
@@ -107,7 +107,7 @@ def check_unused_policies(usages: Iterable[PolicyUsage], policies: OverridePolic
     return tuple(
         PolicyCodes.POLICY_UNUSED.finding(
             f"{key} has no effect, because no rendered resource uses it",
-            SourceLocation(usage.file, usage.line, str(key)),
+            SourceLocation(usage.file, usage.line, key.reference),
         )
         for key, usage in unused
     )
@@ -222,7 +222,7 @@ def _list_written_fields(overrider: str, item: OverrideItem) -> list[tuple[str, 
 
 
 def _get_rule_location(policy: OverridePolicy, number: int) -> SourceLocation:
-    return SourceLocation(policy.file, policy.line, str(policy.key), f"/spec/overrideRules/{number}")
+    return SourceLocation(policy.file, policy.line, policy.key.reference, f"/spec/overrideRules/{number}")
 
 
 def _format_names(names: list[str]) -> str:
@@ -252,7 +252,7 @@ def _check_policy(
     for number, rule in enumerate(policy.rules):
         field = f"spec.overrideRules[{number}].targetClusters"
         location = SourceLocation(
-            policy.file, policy.line, str(policy.key), f"/spec/overrideRules/{number}/targetClusters"
+            policy.file, policy.line, policy.key.reference, f"/spec/overrideRules/{number}/targetClusters"
         )
         yield from _check_cluster_names(rule.targets, {*known, *uncertain_clusters}, field, location)
         if not any(is_cluster_selected(rule.targets, cluster) for cluster in known.values()):
@@ -275,7 +275,7 @@ def _check_waves(
     for number, wave in enumerate(rollout.waves):
         field = f"spec.overrideRules[{rule}].rollout.waves[{number}]"
         pointer = f"/spec/overrideRules/{rule}/rollout/waves/{number}"
-        location = SourceLocation(policy.file, policy.line, str(policy.key), pointer)
+        location = SourceLocation(policy.file, policy.line, policy.key.reference, pointer)
         yield from _check_cluster_names(wave, {*known, *uncertain_clusters}, field, location)
         if number not in in_use:
             message = f"{field} is skipped, because it selects no cluster, or only clusters of earlier waves"

@@ -86,7 +86,7 @@ class OverridePolicies:
             key: [selector.as_data() for selector in filter_selectors_by_kind(selectors, kind_set)]
             for key, selectors in self.selectors.items()
         }
-        entries = [[str(key), data] for key, data in sorted(selectors_by_policy.items()) if data]
+        entries = [[key.reference, data] for key, data in sorted(selectors_by_policy.items()) if data]
         return compute_digest(entries) if entries else ""
 
 

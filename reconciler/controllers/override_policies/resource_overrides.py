@@ -131,7 +131,7 @@ class OverriddenResource:
 
     def as_data(self) -> list[dict[str, Any]]:
         """Return the changed values as entries of the field `overrides` in a status file."""
-        return format_steps(self.resource.file, str(self.resource.key), self.steps)
+        return format_steps(self.resource.file, self.resource.key.reference, self.steps)
 
 
 def apply_overrides(

@@ -182,7 +182,7 @@ class _Collector:
         manifest, path = self.source.manifest, self.source.find_path(option)
         value_path = (*path, *value_option[len(option) :])
         return ValuesLayer(
-            kind, str(manifest.key), values, target, manifest.file, format_path(path), "",
+            kind, manifest.key.reference, values, target, manifest.file, format_path(path), "",
             self.source.get_expression(option), DocumentLines(manifest.document, (*manifest.path, *value_path)),
         )  # fmt: skip
 
@@ -305,7 +305,7 @@ def _read_object(found: ConfigObject, reference: ValuesReference) -> ValuesLayer
     if not reference.target_path and not isinstance(values, dict):
         raise _ValuesError(f"must have a map at {format_path(path)}, because targetPath is not set", path)
     return ValuesLayer(
-        "values-from", str(found.key), values, parse_option_name(reference.target_path), found.file,
+        "values-from", found.key.reference, values, parse_option_name(reference.target_path), found.file,
         format_path(path), find_line=lines,
     )  # fmt: skip
 

@@ -75,7 +75,9 @@ class PluginBuilder:
         self._inputs = inputs
         self._cache = cache
         self._object_names = {
-            str(manifest.key) for kind in _CODES_BY_KIND for manifest in snapshot.catalog.objects_of_kind(GROUP, kind)
+            manifest.key.reference
+            for kind in _CODES_BY_KIND
+            for manifest in snapshot.catalog.objects_of_kind(GROUP, kind)
         }
         self._resolver = OptionResolver(inputs.cel_limits if inputs.can_use_expressions else None)
         self._propagated: dict[ObjectKey, PropagatedMetadata] = {}
@@ -147,7 +149,7 @@ class PluginBuilder:
         if not request.is_owned:
             return None
         for override in overrides:
-            if not override.is_valid and str(override.key) in self._recorded_inputs.get(request.location, ()):
+            if not override.is_valid and override.key.reference in self._recorded_inputs.get(request.location, ()):
                 message = f"the Plugin stays unchanged: {override.key} applies to the Plugin, but is invalid"
                 return FailedPlugin(request, (PluginCodes.PLUGIN_OVERRIDE_INVALID.name,), message)
         return self._find_unreadable_input(request)
@@ -176,7 +178,7 @@ class PluginBuilder:
             owner=manifest.labels.get(OWNED_BY_LABEL, ""), base_domain=self._inputs.base_domain,
         )  # fmt: skip
         path = (*request.requester.plugin_path, "optionValues")
-        subject = ResolutionSubject(str(request.key), manifest, path, usable, self._find_cluster(request))
+        subject = ResolutionSubject(request.key.reference, manifest, path, usable, self._find_cluster(request))
         return self._resolver.resolve(subject, layers, injected)
 
     def _find_cluster(self, request: PluginRequest) -> ConfigObject | None:
@@ -199,13 +201,14 @@ class PluginBuilder:
             data = build_standalone_plugin(request.requester, release)
         spec, text = add_options(data, resolution.options)
         dependencies = _collect_dependencies(request, data, resolution, outputs)
+        digests = {manifest.key.reference: digest for manifest, digest in dependencies.items()}
         plugin_object = OwnedObject(PLUGIN_FILE, PLUGIN, spec, metadata.removed_labels, metadata.removed_annotations)
         return Variant(
             request.owner, request.target, GeneratedSource(_build_file_tree(text, outputs)),
             PluginMutation(request.key.name, (plugin_object, *outputs.objects), outputs.values),
-            {**{str(manifest.key): digest for manifest, digest in dependencies.items()}, "engine": self._inputs.engine},
+            {**digests, "engine": self._inputs.engine},
             adoption=_get_adoption_policy(request), deletion=self._get_deletion_policy(request), findings=findings,
-            provenance=PluginProvenance(PLUGIN_FILE, str(request.key), resolution, dependencies),
+            provenance=PluginProvenance(PLUGIN_FILE, request.key.reference, resolution, dependencies),
             sources=collect_config_sources(filter(None, (request.manifest, self._find_cluster(request)))),
         )  # fmt: skip
 

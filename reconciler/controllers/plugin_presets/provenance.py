@@ -86,7 +86,7 @@ def _iterate_steps(option: ResolvedOption) -> Iterator[dict[str, Any]]:
         is_last = index == len(option.assignments) - 1
         after = redact_source(option.source if is_last else assignment.source, hides=option.is_secret)
         step = {
-            "layer": assignment.layer, "by": str(assignment.object_key),
+            "layer": assignment.layer, "by": assignment.object_key.reference,
             "file": assignment.manifest.file, "where": assignment.field,
             "op": "added" if before is ABSENT else "replaced", "before": before, "after": after,
             "expression": _redact_expression(assignment, hides=option.is_secret),

@@ -103,7 +103,7 @@ class ConfigChangeAttribution:
 
     def __init__(self, changes: Iterable[ConfigChange]) -> None:
         self._by_key = {change.key: change for change in changes}
-        self._by_text = {str(key): change for key, change in self._by_key.items()}
+        self._by_text = {key.reference: change for key, change in self._by_key.items()}
         self._by_lookup: dict[_LookupKey, list[ConfigChange]] = {}
         for key, change in self._by_key.items():
             self._by_lookup.setdefault(_build_lookup_key(key.kind, key.namespace, key.name), []).append(change)

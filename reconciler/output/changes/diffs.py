@@ -139,7 +139,7 @@ class MaskedDocument:
     @property
     def key(self) -> str:
         """The identity of the object as text."""
-        return str(self.object_key)
+        return self.object_key.reference
 
 
 def read_object_data(path: str, content: bytes) -> Mapping[str, Any]:
@@ -164,7 +164,7 @@ def mask_file_documents(
 
 
 def _identify(data: Any) -> str:
-    return str(FileObject("", data).key)
+    return FileObject("", data).key.reference
 
 
 def _limit_lines(lines: list[str], limit: int) -> str:

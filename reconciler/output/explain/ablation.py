@@ -90,7 +90,7 @@ def _find_value_without_layer(
     if location is None:
         return AblationResult()
     try:
-        explanation = explain(other, str(other_resource.key), location)
+        explanation = explain(other, other_resource.key.reference, location)
     except ValueNotFoundError:
         return AblationResult()
     matching = [candidate for candidate in explanation.values if value.option or candidate.pointer == location]
@@ -105,7 +105,7 @@ def _find_resource(value: ExplainedValue, package: ReRenderedPackage) -> Package
     If there is no such resource, return the only resource of the same kind in the same file. Otherwise, return None.
     """
     resources = Package(package.rendered.files).resources if package.rendered else ()
-    same_name = [resource for resource in resources if str(resource.key) == value.resource]
+    same_name = [resource for resource in resources if resource.key.reference == value.resource]
     if same_name:
         return next((resource for resource in same_name if resource.file == value.file), same_name[0])
     kind = value.resource.partition("/")[0]

@@ -231,7 +231,7 @@ def format_resource_name(trace: ResourceTrace) -> str:
     data = trace.last_data
     group = split_api_version(_get_text(data, "apiVersion"))[0]
     namespace, name = _get_text(data, "metadata", "namespace"), _get_text(data, "metadata", "name")
-    return str(hide_ciphertexts(str(ObjectKey(group, _get_text(data, "kind"), namespace, name))))
+    return str(hide_ciphertexts(ObjectKey(group, _get_text(data, "kind"), namespace, name).reference))
 
 
 def _get_text(data: Any, *path: str) -> str:

@@ -120,7 +120,7 @@ def _add_dependencies(
     resource = next(iter(resources), None)
     if resource is None or template is None:
         return value
-    reference = FieldReference(str(resource.key), parse_data_path(value.pointer, resource.data))
+    reference = FieldReference(resource.key.reference, parse_data_path(value.pointer, resource.data))
     text = template.data.decode(errors="replace")
     found = find_value_dependencies(chart.layers, text, reference, chart.render, limit)
     unknown = tuple(format_values_path(history.path) for history in found.unknown)

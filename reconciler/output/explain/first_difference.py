@@ -73,7 +73,7 @@ def find_first_difference(
 def _find_changed_field(file: str, before: FileTree, after: FileTree) -> tuple[str, str, str]:
     """Return the first changed field of a file: the resource, the JSON pointer of the field, and the change."""
     old, new = (
-        {str(resource.key): resource.data for resource in Package(files).resources if resource.file == file}
+        {resource.key.reference: resource.data for resource in Package(files).resources if resource.file == file}
         for files in (before, after)
     )
     for name in dict.fromkeys((*old, *new)):

@@ -86,7 +86,7 @@ def build_explanation_result(explanation: PackageExplanation) -> ExplanationResu
             blocked_reason=package.blocked_reason,
             requested_resource=explanation.requested_resource,
             owner=build_owner_entry(owner) if owner else None,
-            owner_parent=str(owner.parent) if owner and owner.parent else "",
+            owner_parent=owner.parent.reference if owner and owner.parent else "",
             source=_format_source(package) if variant else "",
             upstream=variant.source.as_data() if variant else {},
             inputs=omit_empty(inputs),

@@ -123,7 +123,7 @@ class StepBuilder:
             return ValueStep(default_origin, "", layer=layer, field=field)
         manifest, path = location
         return ValueStep(
-            str(manifest.key), "", layer=layer, file=manifest.file, line=manifest.location_of(path).line,
+            manifest.key.reference, "", layer=layer, file=manifest.file, line=manifest.location_of(path).line,
             field=format_path(path), removable_layer=ConfigField(manifest.key, path),
         )  # fmt: skip
 
@@ -156,18 +156,18 @@ class StepBuilder:
             return None
         if get_value(manifest.data, change.path) is ABSENT:
             return None
-        return self._build_located_step((manifest, change.path), RESOURCE_LAYER, str(manifest.key))
+        return self._build_located_step((manifest, change.path), RESOURCE_LAYER, manifest.key.reference)
 
     def _build_generated_step(self, change: TracedChange) -> ValueStep:
         """Return a step for a value that a controller generated from a field of the owner, or from the whole owner."""
         owner = self.variant.owner
         manifest = self.explained.objects.get(owner.parent or owner.key)
         if manifest is None:
-            return ValueStep(str(owner.parent or owner.key), "", layer=GENERATED_LAYER)
+            return ValueStep((owner.parent or owner.key).reference, "", layer=GENERATED_LAYER)
         candidates = _list_author_paths(change.path)
         equal = (path for path in candidates if is_equal_data(get_value(manifest.data, path), change.after))
         path = next(equal, None)
-        step = self._build_located_step((manifest, path or ()), GENERATED_LAYER, str(manifest.key))
+        step = self._build_located_step((manifest, path or ()), GENERATED_LAYER, manifest.key.reference)
         return step if path else replace(step, removable_layer=None)
 
     def _build_edit_step(self, change: TracedChange) -> ValueStep:
@@ -198,7 +198,7 @@ class StepBuilder:
     def _build_pipeline_step(self, change: TracedChange) -> ValueStep:
         stage, number = (change.path[1], change.path[2]) if len(change.path) > 2 else ("", 0)
         location = self._variant_fields.find_function(str(stage), number) if isinstance(number, int) and stage else None
-        return self._build_located_step(location, "pipeline", str(self.variant.owner.key), "spec.pipeline")
+        return self._build_located_step(location, "pipeline", self.variant.owner.key.reference, "spec.pipeline")
 
     def _build_injection_step(self, change: TracedChange) -> ValueStep:
         injections = {injection.file: injection for injection in self.rendered.injections}
@@ -209,7 +209,7 @@ class StepBuilder:
             return ValueStep(f"the reconciler, for the injection into {self.explained.target}", "", layer="injection")
         manifest = self.explained.objects[key]
         path = change.path if get_value(manifest.data, change.path) is not ABSENT else ()
-        step = self._build_located_step((manifest, path), "injection", str(key))
+        step = self._build_located_step((manifest, path), "injection", key.reference)
         # To compute the value without this layer, remove the whole object from the config, because all injected content
         # comes from this object.
         return replace(step, removable_layer=ConfigField(key, ()))
@@ -230,7 +230,7 @@ class StepBuilder:
         if is_variant_function(spec.name, self.variant.owner.key.name):
             number = int(spec.name.rpartition(".")[2])
             location = self._variant_fields.find_function("mutators", number)
-            return self._build_located_step(location, "", str(self.variant.owner.key))
+            return self._build_located_step(location, "", self.variant.owner.key.reference)
         trace = self.kptfile_traces.get(package)
         changes = trace.list_changes(path) if trace else ()
         return self._build_origin(changes[0]) if changes else ValueStep("", "", field=format_path(path))

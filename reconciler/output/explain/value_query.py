@@ -111,14 +111,14 @@ class ValueQuery:
         """Return the value in a resource. The value is ABSENT if the resource does not contain the location."""
         pointer = self.resolve_pointer(resource.data)
         if pointer is None:
-            return FoundValue(ABSENT, resource.file, str(resource.key))
+            return FoundValue(ABSENT, resource.file, resource.key.reference)
         path = parse_data_path(pointer, resource.data)
         value = get_value(resource.data, path)
         # Hide all option values of Plugins, because the pointer of an option does not show whether the option is a
         # secret.
         has_options = resource.group == GROUP and path[:2] == _OPTIONS[: len(path)]
         is_hidden = has_options or is_secret_value(resource.data, path) or contains_secret(value)
-        return FoundValue(value, resource.file, str(resource.key), pointer, is_hidden)
+        return FoundValue(value, resource.file, resource.key.reference, pointer, is_hidden)
 
     def resolve_pointer(self, data: Any) -> str | None:
         """Return the JSON pointer of the location in a resource. Return None if the named option does not exist."""
@@ -131,7 +131,7 @@ class ValueQuery:
     def matches(self, resource: PackageResource) -> bool:
         """Return whether the resource matches the query."""
         short_name = f"{resource.kind}/{resource.name}"
-        return self.resource in (str(resource.key), short_name) if self.resource else True
+        return self.resource in (resource.key.reference, short_name) if self.resource else True
 
 
 def parse_value_query(resource: str, location: str) -> ValueQuery:
@@ -167,7 +167,7 @@ def format_value_not_found(target: str, query: ValueQuery, files: FileTree) -> s
     resources = [resource for resource in Package(files).resources if resource.name]
     matching = [resource for resource in resources if query.matches(resource)]
     if query.resource and not matching:
-        names = format_closest_names(query.resource, [str(resource.key) for resource in resources])
+        names = format_closest_names(query.resource, [resource.key.reference for resource in resources])
         return (
             f"{target} has no resource {query.resource}, and no earlier commit contains this resource;"
             f" existing resources, closest match first: {names}"

@@ -88,7 +88,7 @@ def build_object_change_entries(changes: Sequence[ConfigChange]) -> tuple[Object
     """Return entries for the first config objects in `changes`. The number of entries is limited."""
     return tuple(
         ObjectChangeEntry(
-            object=str(change.key),
+            object=change.key.reference,
             change=change.change_type,
             file=change.file,
             line=change.line,

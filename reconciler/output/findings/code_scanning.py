@@ -89,8 +89,8 @@ class FindingLocator:
         self._by_file: dict[tuple[str, str], list[ConfigObject]] = {}
         self._by_name: dict[str, ConfigObject] = {}
         for manifest in objects:
-            self._by_file.setdefault((manifest.file, str(manifest.key)), []).append(manifest)
-            self._by_name.setdefault(str(manifest.key), manifest)
+            self._by_file.setdefault((manifest.file, manifest.key.reference), []).append(manifest)
+            self._by_name.setdefault(manifest.key.reference, manifest)
 
     def find_location(self, location: SourceLocation) -> ConfigPosition | None:
         """Return the position of a finding in the config.

@@ -42,7 +42,7 @@ def build_rendered_findings(checked: Iterable[CheckedPackage], objects: ConfigOb
         for violation in package.violations:
             resource = violation.resource
             pointer = format_pointer(violation.path)
-            key = (violation.code.name, resource.file, str(resource.key), pointer, violation.message)
+            key = (violation.code.name, resource.file, resource.key.reference, pointer, violation.message)
             violations.setdefault(key, []).append((package, violation))
         for resources in package.unchecked:
             unchecked.setdefault((resources.description, resources.builtin_reason), []).append((package, resources))
@@ -78,15 +78,15 @@ def _build_violation_finding(
         location = _get_location(package, resource, violation.path, objects)
         return violation.code.finding(f"{text}{more}", location)
     keys = (key for key, manifest in objects.items() if manifest.file == step.file and _has_name(key, step.set_by))
-    name = next(map(str, keys), step.set_by)
+    name = next((key.reference for key in keys), step.set_by)
     variant = package.variant
-    location = SourceLocation(step.file, step.line, name, "", str(variant.target), str(variant.owner.key))
+    location = SourceLocation(step.file, step.line, name, "", str(variant.target), variant.owner.key.reference)
     origin = f"{format_object_reference(step.set_by)} {step.field} sets this value in {resource.file}"
     return violation.code.finding(f"{text}; {origin}{more}", location)
 
 
 def _has_name(key: ObjectKey, name: str) -> bool:
-    return name in (str(key), "/".join(part for part in (key.kind, key.namespace, key.name) if part))
+    return name in (key.reference, "/".join(part for part in (key.kind, key.namespace, key.name) if part))
 
 
 def _get_location(
@@ -94,13 +94,15 @@ def _get_location(
 ) -> SourceLocation:
     """Return the location of the config object that the resource is a copy of, or the location in the package."""
     variant = package.variant
-    target, owner, pointer = str(variant.target), str(variant.owner.key), format_pointer(path)
+    target, owner, pointer = str(variant.target), variant.owner.key.reference, format_pointer(path)
     manifest = objects.get(resource.key)
     if manifest is not None and variant.upstream is None:
-        return SourceLocation(manifest.file, manifest.location_of(path).line, str(manifest.key), pointer, target, owner)
+        return SourceLocation(
+            manifest.file, manifest.location_of(path).line, manifest.key.reference, pointer, target, owner
+        )
     # Use line 0 for JSON files, because the JSON parser has no line numbers.
     line = 0 if resource.file.endswith(".json") else resource.document.find_line(path)
-    return SourceLocation(resource.file, line, str(resource.key), pointer, target, owner)
+    return SourceLocation(resource.file, line, resource.key.reference, pointer, target, owner)
 
 
 def _find_config_step(
@@ -110,7 +112,7 @@ def _find_config_step(
     variant, pointer = package.variant, format_pointer(violation.path)
     re_rendered = ReRenderedPackage(str(variant.target), "", objects, variant.owner, variant, package.rendered)
     try:
-        values = explain(re_rendered, str(violation.resource.key), pointer).values
+        values = explain(re_rendered, violation.resource.key.reference, pointer).values
     except ValueNotFoundError:
         return None
     around = [value for value in values if value.file == violation.resource.file and _contains(value.pointer, pointer)]

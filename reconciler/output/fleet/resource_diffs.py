@@ -127,7 +127,7 @@ def build_resource_diffs(before: FileTree, after: FileTree, changes: PackageChan
     new_documents = _index_documents(new, old_data, options)
     diffs = []
     for change in changes.objects:
-        sides = [documents.get(str(change.key)) for documents in (old_documents, new_documents)]
+        sides = [documents.get(change.key.reference) for documents in (old_documents, new_documents)]
         file = next((found.file for found in reversed(sides) if found), next(iter(sorted(change.files)), ""))
         texts = [None if found is None else found.text for found in sides]
         diff = _build_diff(change.name, change.change_type, file, texts, is_noise=change.is_local_config)

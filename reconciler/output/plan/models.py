@@ -47,11 +47,11 @@ class TemplateChangeEntry(OutputModel):
 
 def _build_template_change_entry(change: TemplateChange) -> TemplateChangeEntry:
     return TemplateChangeEntry(
-        resource=str(change.child),
+        resource=change.child.reference,
         properties=change.properties,
         affected_kinds=change.affected_kinds,
         restarts_pods=change.restarts_pods,
-        moved_from=str(change.previous_parent) if change.previous_parent else "",
+        moved_from=change.previous_parent.reference if change.previous_parent else "",
     )
 
 

@@ -33,7 +33,7 @@ def build_proposal_entry(proposal: ConfigProposal, max_diff_lines: int) -> Confi
 def _build_edit_entries(edits: Sequence[RevisionEdit]) -> tuple[RevisionEditEntry, ...]:
     return tuple(
         RevisionEditEntry(
-            object=str(edit.pin.key),
+            object=edit.pin.key.reference,
             file=edit.pin.location.file,
             line=edit.pin.location.line,
             package=edit.pin.package,

@@ -151,7 +151,7 @@ def build_policy_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
     for finding in plan.policies.findings:
         messages.setdefault(finding.location.object, []).append(finding.message)
     for key in sorted(plan.policies.invalid):
-        message = "; ".join(messages.get(str(key), ()))
+        message = "; ".join(messages.get(key.reference, ()))
         yield ConfigStatus(key, KUBEADMIRAL_API_VERSION, (Condition("Ready", "False", "PolicyInvalid", message),))
 
 

@@ -368,7 +368,7 @@ def build_status_files(
     for target in statuses.targets:
         failures |= target.failures
     for key, failure in sorted(failures.items(), key=lambda item: str(item[0])):
-        report(create_internal_error_finding(failure, SourceLocation(object=str(key))))
+        report(create_internal_error_finding(failure, SourceLocation(object=key.reference)))
     written = [file for key, file in object_files.by_key.items() if key not in large or not file.is_healthy]
     files = {file.path: file.content for file in written}
     is_plain = (

@@ -59,10 +59,10 @@ def find_blocked_objects(plan: FleetPlan) -> frozenset[str]:
     """
     errors = (finding.location for finding in select_errors(plan.list_findings()) if not finding.location.package)
     with_errors = {location.object or location.file for location in errors}
-    stalled = {str(entry.owner.key) for entry in plan.controller_result.stalled}
+    stalled = {entry.owner.key.reference for entry in plan.controller_result.stalled}
     # Omit the owners of blocked packages, because these packages have their own count and the same errors.
     counted = {
-        str(outcome.variant.owner.key)
+        outcome.variant.owner.key.reference
         for target_plan in plan.targets
         if target_plan.outcome_counts[2]
         for outcome in target_plan.outcomes

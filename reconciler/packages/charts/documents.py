@@ -68,7 +68,7 @@ class RenderedResource(KrmResource):
     @property
     def location(self) -> SourceLocation:
         """The location of the resource in findings."""
-        return SourceLocation(object=str(self.key._replace(name=self._stable_name)))
+        return SourceLocation(object=self.key._replace(name=self._stable_name).reference)
 
 
 def split_output(output: str, chart_name: str, default_template: str = "(no template)") -> tuple[OutputText, ...]:

@@ -213,4 +213,4 @@ def _get_document(entry: MergeEntry | None) -> Document | None:
 
 
 def _locate_conflict(conflict: Conflict, entry: MergeEntry) -> Conflict:
-    return replace(conflict, file=entry.path, resource=str(entry.key) if entry.kind else "")
+    return replace(conflict, file=entry.path, resource=entry.key.reference if entry.kind else "")

@@ -52,7 +52,7 @@ def _merge_documents(sides: MergeSides, path: str, options: MergeOptions) -> Upd
         except (MergeError, YamlError):
             return None
         edits.append((ours, merged.document))
-        conflicts += (replace(conflict, file=path, resource=str(ours.key)) for conflict in merged.conflicts)
+        conflicts += (replace(conflict, file=path, resource=ours.key.reference) for conflict in merged.conflicts)
     files = FileTree({path: sides.local[path]})
     return UpdateResult(replace_documents(files, edits), tuple(conflicts))
 

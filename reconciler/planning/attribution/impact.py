@@ -172,7 +172,7 @@ def find_unknown_impact(plans: Sequence[FleetPlan], unread: Mapping[Target, Find
             clusters |= dict.fromkeys(_select_unreadable(target_plan.findings), (target_plan.target.name,))
         for stalled in plan.controller_result.stalled:
             target = stalled.target
-            names = (target.repository,) if target else _find_clusters_of_owner(str(stalled.owner.key), plan)
+            names = (target.repository,) if target else _find_clusters_of_owner(stalled.owner.key.reference, plan)
             clusters |= dict.fromkeys(_select_unreadable(stalled.findings), names)
         for finding in _select_unreadable(plan.controller_result.findings):
             clusters[finding] = _find_clusters_of_owner(finding.location.object, plan)
@@ -195,7 +195,7 @@ def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
         target_plan.target.name
         for target_plan in plan.targets
         if any(
-            owner in (str(record.owner.key), str(record.owner.parent))
+            owner in [key.reference for key in (record.owner.key, record.owner.parent) if key]
             for _, record in target_plan.next_state.list_active_packages()
         )
     )
@@ -264,7 +264,7 @@ def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedP
         for error in reversed(select_errors(findings))
         if error.location.object
     }
-    return {**by_owner, **{str(variant.owner.key): _project_stalled(variant) for variant in result.stalled}}
+    return {**by_owner, **{variant.owner.key.reference: _project_stalled(variant) for variant in result.stalled}}
 
 
 def _project_target(
@@ -278,7 +278,7 @@ def _project_target(
     listed: set[str] = set()
     for outcome in plan.outcomes:
         package = outcome.variant.target.package
-        yield package, str(outcome.variant.owner.key) if package in listed else "", _project_outcome(outcome)
+        yield package, outcome.variant.owner.key.reference if package in listed else "", _project_outcome(outcome)
         listed.add(package)
     for held in plan.held:
         yield held.package, "", _project_held_removal(held)
@@ -299,7 +299,7 @@ def _project_undecided(
 ) -> ProjectedPackage:
     if plan.findings:
         return replace(_project_unreadable_target(plan), owner=owner)
-    candidates = (unknown_owners.get(str(key)) for key in (owner.key, owner.parent) if key)
+    candidates = (unknown_owners.get(key.reference) for key in (owner.key, owner.parent) if key)
     default = ProjectedPackage("undecided", reason="Kept", message=_UNKNOWN_MESSAGE)
     return replace(next((projected for projected in candidates if projected), default), owner=owner)
 

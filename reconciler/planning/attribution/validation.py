@@ -310,7 +310,7 @@ def lint_package_conflicts(variants: Iterable[Variant], objects: Mapping[ObjectK
 
 
 def _locate_owner(variant: Variant, objects: Mapping[ObjectKey, ConfigObject]) -> SourceLocation:
-    name = str(variant.owner.key)
+    name = variant.owner.key.reference
     manifest = objects.get(variant.owner.parent or variant.owner.key)
     return replace(manifest.location, object=name) if manifest else SourceLocation(object=name)
 
@@ -354,7 +354,7 @@ def _lint_generated_resource(
             # config.
             yield replace(finding, location=replace(finding.location, file=manifest.file, line=manifest.line))
         else:
-            location = replace(finding.location, package=str(variant.target), owner=str(variant.owner.key))
+            location = replace(finding.location, package=str(variant.target), owner=variant.owner.key.reference)
             yield replace(finding, location=location)
 
 

@@ -39,7 +39,7 @@ class FieldReference:
 
     def read(self, files: FileTree) -> Any:
         """Return the value of the field. Return ABSENT if the package has no such resource or field."""
-        resources = (resource for resource in Package(files).resources if str(resource.key) == self.resource)
+        resources = (resource for resource in Package(files).resources if resource.key.reference == self.resource)
         resource = next(resources, None)
         return get_value(resource.data, self.path) if resource else ABSENT
 

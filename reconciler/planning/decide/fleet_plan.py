@@ -315,16 +315,16 @@ class FleetPlan:
         if not self.tenants:
             return {}
         result = self.controller_result
-        tenants = {str(key): self.tenants.find_owner(value.file) for key, value in self.objects.items()}
-        tenants |= {str(variant.owner.key): variant.tenant for variant in result.variants}
-        return tenants | {str(stalled.owner.key): stalled.tenant for stalled in result.stalled}
+        tenants = {key.reference: self.tenants.find_owner(value.file) for key, value in self.objects.items()}
+        tenants |= {variant.owner.key.reference: variant.tenant for variant in result.variants}
+        return tenants | {stalled.owner.key.reference: stalled.tenant for stalled in result.stalled}
 
     def _find_owners(self) -> dict[str, ObjectKey]:
         owners = [
             *(variant.owner for variant in self.controller_result.variants),
             *(stalled.owner for stalled in self.controller_result.stalled),
         ]
-        return {str(owner.key): owner.parent or owner.key for owner in owners}
+        return {owner.key.reference: owner.parent or owner.key for owner in owners}
 
 
 def _list_outcome_findings(outcome: PackageOutcome) -> tuple[Finding, ...]:

@@ -74,7 +74,7 @@ def _lock_chart(chart: ChartDependencySource, digests: _Digests) -> ChartDepende
 
 
 def _create_finding(variant: Variant, chart: ChartDependencySource) -> Finding:
-    version, owner, package = chart.version, str(variant.owner.key), str(variant.target)
+    version, owner, package = chart.version, variant.owner.key.reference, str(variant.target)
     message = (
         f"{package} stays unchanged: the required chart {chart.name} {version.version} at {chart.repository.url} must"
         f" have the digest {version.digest}, but now it has {chart.other_digest}. Next step: require another version,"

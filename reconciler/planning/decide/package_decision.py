@@ -136,7 +136,9 @@ def list_settling_findings(variant: Variant) -> tuple[Finding, ...]:
     if variant.settling is None:
         return ()
     return (
-        VariantCodes.UPSTREAM_SETTLING.finding(variant.settling.message, SourceLocation(object=str(variant.owner.key))),
+        VariantCodes.UPSTREAM_SETTLING.finding(
+            variant.settling.message, SourceLocation(object=variant.owner.key.reference)
+        ),
     )
 
 
@@ -264,7 +266,7 @@ def _find_rewritten(variant: Variant, upstream: UpstreamPackage, known: Mapping[
         f" The digest was {known['commit']}, and is {upstream.commit} now. Next step: review the draft. To require one"
         " of the digests, set spec.upstream.digest"
     )
-    return SourceCodes.VERSION_REWRITTEN.finding(message, SourceLocation(object=str(variant.owner.key)))
+    return SourceCodes.VERSION_REWRITTEN.finding(message, SourceLocation(object=variant.owner.key.reference))
 
 
 def _find_changed_dependencies(
@@ -632,16 +634,16 @@ def block_unexpected_failure(inputs: DecisionInput, failure: InternalFailure) ->
 
     The outcome is not recorded, so that each pass tries again.
     """
-    finding = create_internal_error_finding(failure, SourceLocation(object=str(inputs.variant.owner.key)))
+    finding = create_internal_error_finding(failure, SourceLocation(object=inputs.variant.owner.key.reference))
     return replace(block_failed(inputs, (finding,), {}, CommonCodes.INTERNAL_ERROR.name), should_retry=True)
 
 
 def _add_owner(findings: tuple[Finding, ...], inputs: DecisionInput) -> tuple[Finding, ...]:
-    return set_package_location(findings, str(inputs.variant.target), str(inputs.variant.owner.key))
+    return set_package_location(findings, str(inputs.variant.target), inputs.variant.owner.key.reference)
 
 
 def _create_finding(inputs: DecisionInput, code: FindingCode, message: str) -> Finding:
-    return code.finding(message, SourceLocation(object=str(inputs.variant.owner.key)))
+    return code.finding(message, SourceLocation(object=inputs.variant.owner.key.reference))
 
 
 def _choose_task(inputs: DecisionInput, base: TreeId) -> str:

@@ -238,7 +238,7 @@ class _UnrequestedPackage:
         return f"is no longer requested, because {self.reason}."
 
     def create_finding(self, code: FindingCode, message: str) -> Finding:
-        return code.finding(message, SourceLocation(object=str(self.record.owner.key)))
+        return code.finding(message, SourceLocation(object=self.record.owner.key.reference))
 
     def hold(self, code: FindingCode, message: str) -> HeldRemoval:
         return HeldRemoval(self.package, self.record, self.create_finding(code, message))
@@ -585,5 +585,5 @@ def _report_locked_removal(
     else:
         reason = f"its removal draft on branch {removal.branch} {_STUCK}"
     message = f"package {name} is requested again, but {reason}"
-    finding = PlanningCodes.REMOVAL_WAITS.finding(message, SourceLocation(object=str(record.owner.key)))
+    finding = PlanningCodes.REMOVAL_WAITS.finding(message, SourceLocation(object=record.owner.key.reference))
     return RemovalOutcome(package, record.owner, "recalled", record, "it is requested again", finding=finding)

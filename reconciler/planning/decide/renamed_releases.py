@@ -28,7 +28,7 @@ def find_renamed_releases(outcomes: Iterable[PackageOutcome]) -> Iterator[Findin
                 " its resources change, so the cluster replaces the workloads. Next step: restore releaseName and"
                 " namespace if this is not intended"
             )
-            owner = str(variant.owner.key)
+            owner = variant.owner.key.reference
             yield SourceCodes.RELEASE_RENAMED.finding(
                 message, SourceLocation(object=owner, package=str(variant.target), owner=owner)
             )

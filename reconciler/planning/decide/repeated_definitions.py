@@ -45,6 +45,6 @@ def find_repeated_definitions(outcomes: Iterable[PackageOutcome]) -> Iterator[Fi
                     " omit it from all packages except for one. Set `spec.helm.includeCRDs: false`, or values that omit"
                     " it"
                 )
-                owner = str(outcome.variant.owner.key)
+                owner = outcome.variant.owner.key.reference
                 location = SourceLocation(object=owner, package=str(target), owner=owner)
                 yield SourceCodes.CRD_IN_TWO_PACKAGES.finding(message, location)

@@ -208,7 +208,7 @@ def _find_uncertain_packages(rule: RuleId, target: PreparedTarget, winners: Coll
     """Yield each package that uses the policy of a rule, if it is unknown whether the package is still requested."""
     for package, record in target.snapshot.state.packages.items():
         # Include each package without a recorded render, because its policies are unknown.
-        has_policy = str(rule.policy) in record.policy_usage or record.desired_tree is None
+        has_policy = rule.policy.reference in record.policy_usage or record.desired_tree is None
         if (
             record.is_owned
             and package not in winners

@@ -193,7 +193,7 @@ def list_approval_findings(plan: TargetPlan) -> Iterator[Finding]:
     """
     for package, record in sorted(plan.next_state.packages.items()):
         policy = parse_approval_policy(record.annotations) if record.draft_version else None
-        location, name = SourceLocation(object=str(record.owner.key)), f"{plan.target.name}/{package}"
+        location, name = SourceLocation(object=record.owner.key.reference), f"{plan.target.name}/{package}"
         if isinstance(policy, str):
             message = f"{policy}; the draft of {name} waits for an approval by a person"
             yield PlanningCodes.APPROVAL_POLICY_INVALID.finding(message, location)

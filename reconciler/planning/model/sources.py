@@ -110,7 +110,7 @@ def has_conflict_outcome(conflict: Conflict, files: FileTree) -> bool:
 def _find_resources(conflict: Conflict, files: FileTree) -> Iterator[PackageResource]:
     # Parse only the file of the conflict, to save time.
     content = FileTree({conflict.file: files[conflict.file]}) if conflict.file in files else FileTree()
-    return (resource for resource in Package(content).resources if str(resource.key) == conflict.resource)
+    return (resource for resource in Package(content).resources if resource.key.reference == conflict.resource)
 
 
 def _get_value_at(data: Any, pointer: str) -> Any:

@@ -87,7 +87,7 @@ def _select_unconfirmed(variant: Variant, resources: list[PackageResource]) -> l
 def _compute_hash(variant: Variant, resources: Iterable[PackageResource]) -> str:
     # Omit the target, so that one confirmation is sufficient for all clusters of a set.
     assert variant.upstream
-    return compute_deletion_hash((variant.upstream.package, str(resource.key)) for resource in resources)
+    return compute_deletion_hash((variant.upstream.package, resource.key.reference) for resource in resources)
 
 
 def _add_resources(source: FileTree, resources: Iterable[PackageResource]) -> FileTree:
@@ -118,7 +118,7 @@ def _report_kept(variant: Variant, resources: list[PackageResource]) -> Iterator
 
 
 def _locate(variant: Variant) -> SourceLocation:
-    return SourceLocation(object=str(variant.owner.key))
+    return SourceLocation(object=variant.owner.key.reference)
 
 
 def _format_message(variant: Variant, resources: list[PackageResource], reason: str) -> str:

@@ -57,7 +57,7 @@ def find_removed_inherited_fields(
                 resource = rendered[name]
                 yield Conflict(
                     "field", format_pointer(path), before, ABSENT, value, "rule", "templates",
-                    resource.file, str(resource.key),
+                    resource.file, resource.key.reference,
                 )  # fmt: skip
 
 

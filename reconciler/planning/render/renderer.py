@@ -246,7 +246,7 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
     findings = (
         *variant.findings,
         *set_package_location(
-            set_source_locations(render_findings, locations), str(variant.target), str(variant.owner.key)
+            set_source_locations(render_findings, locations), str(variant.target), variant.owner.key.reference
         ),
     )
     overruled = tuple(_iterate_overruled_changes(source, run.rule_results, options))
@@ -502,7 +502,7 @@ def _iterate_overruled_changes(
 
 
 def _list_path_findings(variant: Variant, files: Iterable[str]) -> tuple[Finding, ...]:
-    location = SourceLocation(object=str(variant.owner.key))
+    location = SourceLocation(object=variant.owner.key.reference)
     errors = filter(None, map(validate_tree_path, files))
     return tuple(PlanningCodes.PATH_REFUSED.finding(f"{variant.target}: {error}", location) for error in errors)
 
@@ -565,7 +565,7 @@ def _create_missing_lock_finding(variant: Variant, upstream: UpstreamPackage) ->
         f"{variant.target} was adopted without an upstreamLock. Mutations are applied, but the package is not updated"
         f" from {upstream.title}"
     )
-    return PlanningCodes.UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=str(variant.owner.key)))
+    return PlanningCodes.UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=variant.owner.key.reference))
 
 
 def _build_conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
@@ -589,7 +589,7 @@ def _format_failure_message(failure: RenderFailure) -> str:
 
 def _list_pipeline_findings(variant: Variant, result: RenderResult) -> tuple[Finding, ...]:
     # Report function errors as warnings, because the draft is still written. A readiness gate prevents its publication.
-    location = SourceLocation(object=str(variant.owner.key))
+    location = SourceLocation(object=variant.owner.key.reference)
     findings = tuple(map(downgrade_to_warning, result.findings))
     if result.failure is None:
         return findings

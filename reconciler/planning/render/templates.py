@@ -112,7 +112,7 @@ class TemplateMerger:
         findings = set_package_location(
             set_source_locations(result.findings, rendered.source_locations),
             str(variant.target),
-            str(variant.owner.key),
+            variant.owner.key.reference,
         )
         dependencies = {format_template_dependency(key): pairs.compute_digest(key) for key in result.dependencies}
         merged = replace(rendered, findings=(*rendered.findings, *findings), trace={**rendered.trace, **dependencies})
