@@ -81,8 +81,8 @@ class ServiceServer:
         except CertificateError as error:
             raise SettingsError(f"server.tls: {error}") from error
         except ListenError as error:
-            if settings.listen_setting:
-                raise SettingsError(f"{settings.listen_setting}: {error}") from error
+            if settings.listen_setting or self._http_server.has_activated_socket:
+                raise SettingsError(f"{settings.listen_setting or 'server.listen'}: {error}") from error
             # Only log a warning, because this is the default address. Another service with default settings may use
             # the same address on this machine.
             log.warning("server_not_started", message=f"server.listen: {error}")

@@ -19,6 +19,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.server.address import ListenError, get_socket_path, split_address
 from reconciler.server.limits import ServerLimits
 from reconciler.server.protocol import build_protocol_class
+from reconciler.server.socket_activation import check_address, get_activated_path
 from reconciler.server.tls import CertificateFiles, ServerCertificate
 from reconciler.server.unix_socket import open_unix_socket, remove_socket_file
 from reconciler.telemetry.event_log import log
@@ -56,8 +57,7 @@ class HttpServer:
         # Open the new socket first. If this fails, the server continues to use the old socket.
         listening_socket = self._open_socket(address) if address else None
         if self._listener:
-            self._listener.close(keeps_socket_file=self._listener.address == address)
-            self._listener = None
+            self._close_listener(keeps_socket_file=self._listener.address == address)
         if listening_socket:
             self._listener = _start_listener(address, listening_socket, certificate, self._app, self._limits)
 
@@ -67,15 +67,21 @@ class HttpServer:
         return self._listener.port if self._listener else 0
 
     @property
+    def has_activated_socket(self) -> bool:
+        """Whether systemd passes a socket to the server."""
+        return self._activated_socket is not None
+
+    @property
     def activated_host(self) -> str:
-        """The address of the activated socket. It is "" if there is no such socket."""
-        return str(self._activated_socket.getsockname()[0]) if self._activated_socket else ""
+        """The address of the activated socket. It is "" if there is no such socket, or if it is a Unix socket."""
+        if self._activated_socket is None or get_activated_path(self._activated_socket):
+            return ""
+        return str(self._activated_socket.getsockname()[0])
 
     def _open_socket(self, address: str) -> socket.socket:
-        if self._activated_socket and get_socket_path(address):
-            raise ListenError("must be host:port, because the socket unit of systemd passes a TCP socket")
         # Give the listener a copy of the open socket, because a listener closes its socket when it stops.
         if self._activated_socket:
+            check_address(self._activated_socket, address)
             return self._activated_socket.dup()
         if self._listener and self._listener.address == address:
             return self._listener.listening_socket.dup()
@@ -83,8 +89,12 @@ class HttpServer:
 
     def close(self) -> None:
         """Stop listening. Open requests get the time `ServerLimits.stop_seconds`."""
+        self._close_listener()
+
+    def _close_listener(self, *, keeps_socket_file: bool = False) -> None:
+        # The file of an activated socket belongs to systemd.
         if self._listener:
-            self._listener.close()
+            self._listener.close(keeps_socket_file=keeps_socket_file or self.has_activated_socket)
         self._listener = None
 
     def __enter__(self) -> HttpServer:
@@ -119,7 +129,7 @@ class _Listener:
         """Stop accepting connections, and complete open requests.
 
         Args:
-            keeps_socket_file: Whether another listener uses the same Unix socket.
+            keeps_socket_file: Whether another listener or systemd uses the same Unix socket.
         """
         path = get_socket_path(self.address)
         # Delete the file first. Later, it can already belong to a new process.

@@ -76,14 +76,24 @@ os.execv(sys.executable, [sys.executable, "-m", "reconciler", *sys.argv[2:]])
 
 
 @pytest.mark.slow
-def test_restart_with_a_socket_of_systemd_refuses_no_connection(demo: Path) -> None:
-    arguments = ["run", "config", "--fleet", "fleet.git", "--cache", ".cache"]
+@pytest.mark.parametrize("has_file", [False, True], ids=["tcp", "unix"])
+def test_restart_with_a_socket_of_systemd_refuses_no_connection(
+    demo: Path, tmp_path_factory: pytest.TempPathFactory, *, has_file: bool
+) -> None:
+    file = tmp_path_factory.mktemp("s") / "http.sock"
+    listen = f"unix:{file}" if has_file else "127.0.0.1:0"
+    settings = file.with_name("settings.yaml")
+    settings.write_text(f"poll_seconds: 3600\nserver: {{listen: '{listen}'}}\n")
+    arguments = ["run", "config", "--settings", str(settings), "--fleet", "fleet.git", "--cache", ".cache"]
     statuses = []
-    with socket.create_server(("127.0.0.1", 0)) as activated:
-        port = activated.getsockname()[1]
+    with socket.socket(socket.AF_UNIX if has_file else socket.AF_INET) as activated:
+        activated.bind(str(file) if has_file else ("127.0.0.1", 0))
+        activated.listen()
         for _ in range(2):
             # This client connects before the service starts.
-            with socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS) as connection:
+            with socket.socket(activated.family) as connection:
+                connection.settimeout(TIMEOUT_SECONDS)
+                connection.connect(activated.getsockname())
                 connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
                 descriptor = activated.fileno()
                 command = [sys.executable, "-c", ACTIVATE, str(descriptor), *arguments]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.server.address import ListenError
-from reconciler.server.socket_activation import take_activated_socket
+from reconciler.server.socket_activation import check_address, take_activated_socket
 
 # Take the socket of descriptor 3 in a new process, and print its port or the error.
 PROGRAM = """
@@ -25,7 +25,8 @@ os.dup2(descriptor, 3)
 environment = {"LISTEN_PID": pid or str(os.getpid()), "LISTEN_FDS": sys.argv[3], "HOME": "/"}
 try:
     activated = take_activated_socket(environment)
-    print(activated and (activated.getsockname()[1], activated.proto, activated.get_inheritable()), environment)
+    name = activated and activated.getsockname()
+    print(activated and (name, activated.proto, activated.get_inheritable()), environment)
 except ListenError as error:
     print(error)
 """
@@ -45,10 +46,53 @@ def listening() -> Iterator[socket.socket]:
         yield created
 
 
-def test_socket_of_systemd_is_used(listening: socket.socket) -> None:
-    port = listening.getsockname()[1]
+@pytest.fixture
+def listening_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX) as created:
+        # The path of a socket has at most 107 bytes.
+        created.bind(str(tmp_path_factory.mktemp("s") / "http.sock"))
+        created.listen()
+        yield created
 
-    assert take(listening.fileno()) == f"{(port, socket.IPPROTO_TCP, False)} {{'HOME': '/'}}"
+
+def test_socket_of_systemd_is_used(listening: socket.socket) -> None:
+    expected = (listening.getsockname(), socket.IPPROTO_TCP, False)
+
+    assert take(listening.fileno()) == f"{expected} {{'HOME': '/'}}"
+
+
+def test_unix_socket_of_systemd_is_used(listening_file: socket.socket) -> None:
+    assert take(listening_file.fileno()) == f"{(listening_file.getsockname(), 0, False)} {{'HOME': '/'}}"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("127.0.0.1:8080", id="tcp-address"),
+        pytest.param("unix:/run/other.sock", id="other-path"),
+    ],
+)
+def test_the_settings_must_contain_the_path_of_the_unix_socket(address: str, listening_file: socket.socket) -> None:
+    path = listening_file.getsockname()
+
+    check_address(listening_file, f"unix:{path}")
+    with pytest.raises(ListenError, match=f'must be "unix:{path}", because the socket unit'):
+        check_address(listening_file, address)
+
+
+def test_the_path_in_the_settings_can_contain_symbolic_links(listening_file: socket.socket, tmp_path: Path) -> None:
+    path = Path(listening_file.getsockname())
+    (tmp_path / "link").symlink_to(path.parent)
+
+    check_address(listening_file, f"unix:{tmp_path / 'link' / path.name}")
+
+
+def test_a_socket_without_a_file_is_an_error() -> None:
+    with socket.socket(socket.AF_UNIX) as abstract:
+        abstract.bind(f"\0reconciler-test-{os.getpid()}")
+        abstract.listen()
+        with pytest.raises(ListenError, match='must be "unix:@reconciler-test'):
+            check_address(abstract, "unix:/run/http.sock")
 
 
 @pytest.mark.parametrize(
@@ -64,10 +108,12 @@ def test_other_variables(listening: socket.socket, pid: str, count: str, output:
 
 
 def test_other_objects_are_errors(tmp_path: Path) -> None:
-    expected = "the socket unit must pass a listening TCP socket"
-    with (tmp_path / "file").open("w") as file, socket.socket() as unconnected:
-        assert take(file.fileno()).startswith(expected)
-        assert take(unconnected.fileno()).startswith(expected)
+    expected = "the socket unit must pass a listening TCP socket or Unix socket"
+    first, second = socket.socketpair()
+    with (tmp_path / "file").open("w") as file, socket.socket() as unconnected, first, second:
+        assert [take(one.fileno()).partition(" (")[0].partition(":")[0] for one in (file, unconnected, first)] == [
+            expected
+        ] * 3
 
 
 def test_without_systemd_there_is_no_socket() -> None:

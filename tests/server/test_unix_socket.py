@@ -193,6 +193,26 @@ def test_a_tcp_socket_of_systemd_is_not_used_as_a_unix_socket() -> None:
             server.listen("unix:/run/http.sock")
 
 
+def test_a_unix_socket_of_systemd_serves_a_proxy_and_keeps_its_file(
+    path: Path, console: ConsoleClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with capture_logs(), socket.socket(socket.AF_UNIX) as activated:
+        activated.bind(str(path))
+        activated.listen()
+        monkeypatch.setattr("reconciler.bootstrap.server.take_activated_socket", lambda _environment: activated)
+        with ServiceServer(ServiceState(), lambda: None) as server:
+            server.apply(build_settings(path), console.context)
+            first = send(path, build_request(path="/api/v1/targets", host="localhost", **IDENTITY))
+            with pytest.raises(SettingsError, match=r'server\.listen: must be "unix:.*", because the socket unit'):
+                server.apply(Settings(), console.context)
+            server.apply(Settings(server=ServerSettings(listen="")))
+            disabled = path.exists()
+            server.apply(build_settings(path), console.context)
+            second = send(path, build_request(path="/healthz"))
+
+    assert (first.status, disabled, second.status, path.exists()) == (200, True, 200, True)
+
+
 @pytest.mark.parametrize("text", ["unix:", "unix:relative.sock", "unix:/folder/", "unix:/a\0b"])
 def test_invalid_paths(text: str) -> None:
     with pytest.raises(ValueError, match="must contain the absolute path of a socket"):
