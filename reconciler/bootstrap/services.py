@@ -32,6 +32,7 @@ from reconciler.telemetry.event_log import log, log_random_signatures
 
 if TYPE_CHECKING:
     from reconciler.git.signing import Signer
+    from reconciler.reconcile.remotes.availability import RemoteTimes
     from reconciler.reconcile.services import PassServices
 
 
@@ -77,6 +78,7 @@ def build_services(
     wake_up: Callable[[], None] | None = None,
     should_sign: bool = False,
     should_stop: Callable[[], bool] | None = None,
+    remote_times: RemoteTimes | None = None,
 ) -> Services:
     """Build the services of a pass over `config`.
 
@@ -96,6 +98,7 @@ def build_services(
         should_sign: Whether new commits and tags are signed, if the settings contain a key. Commands that push nothing
             need no key.
         should_stop: Returns whether the process must end soon. A long batch of signatures then ends.
+        remote_times: The times of the fetches and pushes before a reload of the settings.
 
     Raises:
         GitError: The URL of the config cannot be used.
@@ -129,7 +132,7 @@ def build_services(
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(
         inputs.open_mirror, prefix, backoff, inputs.close, limits,
-        should_keep_earlier_refs=inputs.known_heads.is_empty,
+        should_keep_earlier_refs=inputs.known_heads.is_empty, times=remote_times,
     )  # fmt: skip
 
     def build_pass_services() -> PassServices:

@@ -32,6 +32,7 @@ from reconciler.cli.options import (
 )
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.reconcile import pass_runner
+from reconciler.reconcile.remotes import availability
 from reconciler.service import health, loop, pass_reporter, signals, systemd
 from reconciler.service import state as service_state
 from reconciler.service.controls import ServiceControls
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from reconciler.git.errors import GitError
     from reconciler.krm.findings import Finding
     from reconciler.reconcile.reconcile_pass import PassReport
+    from reconciler.reconcile.remotes.availability import RemoteTimes
     from reconciler.service.loop import ServiceWork, Wakeup, WakeupQueue
     from reconciler.service.pass_reporter import PassReporter
     from reconciler.service.state import ServiceState
@@ -120,7 +122,8 @@ def run_service(
             traces = stack.enter_context(bootstrap_tracing.TraceExport())
             sign_ins = console_authentication.SignInState()
             reporter = pass_reporter.PassReporter()
-            parts = _Parts(server, state, wakeups, reporter, notifier, traces, sign_ins, command_options)
+            times = availability.RemoteTimes()
+            parts = _Parts(server, state, wakeups, reporter, notifier, traces, sign_ins, times, command_options)
             settings = load_settings()
             set_up_logs(settings, service=True)
             # Invalid settings end the command. If settings become invalid later, the service continues with the
@@ -147,6 +150,7 @@ class _Parts:
     notifier: SystemdNotifier
     traces: TraceExport
     sign_ins: SignInState
+    remote_times: RemoteTimes
     command_options: tuple[str, ...] = ()
     settings: Settings | None = None
     console: Console | None = None
@@ -179,7 +183,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     services = bootstrap_services.build_services(
         settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE),
         should_sign=not state.is_read_only, can_call_forges=not state.is_read_only, report_progress=report_progress,
-        should_stop=lambda: state.stopping_since is not None,
+        should_stop=lambda: state.stopping_since is not None, remote_times=parts.remote_times,
     )  # fmt: skip
     bootstrap_services.warn_about_signatures(services.inputs.signer)
     notifications = bootstrap_notifications.build_notifications(settings, is_read_only=state.is_read_only)

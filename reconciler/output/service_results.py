@@ -52,10 +52,10 @@ class RemoteEntry(OutputModel):
         default=None, description="The time of the next possible fetch. Earlier passes do not fetch the remote."
     )
     last_fetch: Timestamp | None = Field(
-        default=None, description="The last successful fetch since the start or the last reload of the service."
+        default=None, description="The last successful fetch since the start of the service."
     )
     last_push: Timestamp | None = Field(
-        default=None, description="The last push that changed the remote, since the start or the last reload."
+        default=None, description="The last push that changed the remote, since the start of the service."
     )
 
 

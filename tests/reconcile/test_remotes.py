@@ -13,6 +13,7 @@ from reconciler.git.errors import GitError
 from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit
 from reconciler.git.push_outcomes import PushDone, PushRefused
+from reconciler.reconcile.remotes.availability import RemoteTimes
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits
@@ -113,6 +114,25 @@ def test_the_states_have_the_times_of_the_last_fetch_and_push() -> None:
     times = {state.url: (state.fetched_at, state.pushed_at) for state in remotes.list_states()}
 
     assert times == {"a": (10.0, 20.0), "b": (30.0, None), "broken": (None, None)}
+
+
+def test_a_reload_keeps_the_times_of_remotes() -> None:
+    times = RemoteTimes()
+
+    def create(now: float) -> Remotes:
+        limits = RemoteLimits(clock=lambda: now)
+        backoff = Backoff(5, 60, limits.clock)
+        return Remotes(lambda url: cast("Mirror", FakeMirror(url)), "refs/state/", backoff, limits=limits, times=times)
+
+    first = create(10.0)
+    first.fetch([], ["a", "broken"])
+    first.push({"a": lambda: {"unit": PushDone()}})
+    second = create(20.0)
+    second.fetch(["b"], ["broken"])
+    second.fetch([], ["a"])
+    states = {state.url: (state.fetched_at, state.pushed_at) for state in second.list_states()}
+
+    assert states == {"a": (20.0, 10.0), "b": (20.0, None), "broken": (None, None)}
 
 
 def test_a_missing_remote_has_the_message_of_git_and_stops_no_other(tmp_path: Path) -> None:

@@ -45,6 +45,17 @@ class RemoteState:
         return compute_digest([self.url])[-_KEY_CHARACTERS:]
 
 
+@dataclass
+class RemoteTimes:
+    """The times of the last successful fetch and push of each remote, in seconds of the monotonic clock, by URL.
+
+    The service keeps this object when it reloads its settings.
+    """
+
+    fetches: dict[str, float] = field(default_factory=dict)
+    pushes: dict[str, float] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class _Outage:
     """An outage of one remote. The times are seconds of a monotonic clock."""

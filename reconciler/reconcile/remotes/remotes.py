@@ -18,7 +18,7 @@ from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.remotes import repository
-from reconciler.reconcile.remotes.availability import RemoteAvailability, RemoteState
+from reconciler.reconcile.remotes.availability import RemoteAvailability, RemoteState, RemoteTimes
 from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits, WorkerPool, WorkerResult
 from reconciler.redaction import redact_urls
 from reconciler.telemetry.event_log import log
@@ -53,6 +53,9 @@ class Remotes:
     longer, its remote is late: the job continues in its thread, and no other thread uses the mirror of the remote.
     Until a later pass takes the result of the job, `failures` contains an error for the remote.
 
+    Args:
+        times: The times of earlier fetches and pushes, in seconds of the clock of `limits`. New times are added to it.
+
     Attributes:
         failures: The last error of each remote that cannot be read in this pass.
         has_refetched: Whether a remote was fetched a second time in this pass. Its refs can contain commits that this
@@ -70,6 +73,7 @@ class Remotes:
         limits: RemoteLimits | None = None,
         *,
         should_keep_earlier_refs: bool = False,
+        times: RemoteTimes | None = None,
     ) -> None:
         self._open_mirror = open_mirror
         self._at_end = at_end
@@ -85,9 +89,7 @@ class Remotes:
         self._fetches: WorkerPool[GitError | None] = WorkerPool("fetch", limits.max_fetches, limits)
         self._pushes: WorkerPool[Mapping[str, PushOutcome]] = WorkerPool("push", limits.max_pushes, limits)
         self._clock = limits.clock
-        # The times of the last successful fetch and push of each remote, by URL.
-        self._fetch_times: dict[str, float] = {}
-        self._push_times: dict[str, float] = {}
+        self._times = RemoteTimes() if times is None else times
         self._availability = RemoteAvailability(limits.clock, should_log=limits.should_log_outages)
         # The kind of the last fetch of each remote, by URL, in the order in which the fetches started.
         self._kinds: dict[str, FetchKind] = {}
@@ -151,7 +153,7 @@ class Remotes:
             RemoteState(
                 self._get_display_url(url), url, self._kinds.get(url, "both"), self.failures.get(url),
                 self._backoff.count_failures(url), waits.get(url, 0.0),
-                fetched_at=self._fetch_times.get(url), pushed_at=self._push_times.get(url),
+                fetched_at=self._times.fetches.get(url), pushed_at=self._times.pushes.get(url),
             )
             for url in self._fetched
         )  # fmt: skip
@@ -218,7 +220,7 @@ class Remotes:
 
     def _record_push(self, url: str, outcomes: Mapping[str, PushOutcome]) -> None:
         if any(isinstance(outcome, PushDone) for outcome in outcomes.values()):
-            self._push_times[url] = self._clock()
+            self._times.pushes[url] = self._clock()
 
     def _run(
         self, pool: WorkerPool[_T], jobs: Mapping[str, Callable[[], _T]], background: Set[str] = frozenset()
@@ -327,7 +329,7 @@ class Remotes:
             self._backoff.record_success(url)
             self._availability.record_success(self._get_display_url(url))
             self._complete.add(url)
-            self._fetch_times[url] = self._clock()
+            self._times.fetches[url] = self._clock()
 
     def _get_display_url(self, url: str) -> str:
         return self._mirrors[url].url if url in self._mirrors else redact_urls(url)
