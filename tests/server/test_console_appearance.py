@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from reconciler.output.pages.environment import read_style
-from tests.support.console import ConsoleClient
+from reconciler.review.people import Reviewer
+from reconciler.review.permissions import Permissions
+from reconciler.server.console.people import Session
+from tests.support.console import ConsoleClient, sign_in, use_authentication
 
 HTML = re.compile(r'<html lang="en" data-theme="(\w+)" data-colors="([a-z-]+)">')
 REFERRER = "http://127.0.0.1:8080/changes?risk=high"
@@ -48,6 +53,43 @@ def test_the_choice_of_a_person_applies_to_all_pages(
     assert find_appearance(page) == expected
     assert f'<meta name="color-scheme" content="{scheme}">' in page
     assert f"<option selected>{expected[0]}</option>" in page
+
+
+@pytest.fixture
+def signed_out_console(fleet: ConsoleClient) -> Iterator[ConsoleClient]:
+    """A console with a provider that nobody has used."""
+    context = fleet.context
+    oidc, roles = {"issuer": "https://id.example.com", "client_id": "console"}, [{"role": "viewer", "groups": ["g"]}]
+    use_authentication(fleet, auth=["oidc"], oidc=oidc, roles=roles)
+    yield fleet
+    fleet.context = context
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        pytest.param("/sign-in", "You sign in at the provider", id="sign-in"),
+        pytest.param("/sign-in/callback?state=old", "The sign-in failed", id="failed-sign-in"),
+        pytest.param("/changes", "You are not signed in", id="no-provider"),
+        pytest.param("/targets", "Eve has no role", id="no-role"),
+    ],
+)
+def test_pages_for_people_without_access_have_the_chosen_theme(
+    path: str, text: str, signed_out_console: ConsoleClient
+) -> None:
+    if path == "/changes":
+        signed_out_console.context = replace(signed_out_console.context, sign_in=None)
+    if path == "/targets":
+        sign_in(signed_out_console, Session(Reviewer("Eve", ""), Permissions(()), "", "proxy"))
+    chosen, default = (
+        signed_out_console.get(path, cookie=f"appearance={value}", accept="text/html").text
+        for value in ("dark.blue-orange", "")
+    )
+
+    assert text in chosen
+    assert find_appearance(chosen) == ("dark", "blue-orange")
+    assert '<meta name="color-scheme" content="dark">' in chosen
+    assert find_appearance(default) == ("system", "green-red")
 
 
 @pytest.mark.parametrize("value", ["", "dark", "dark.", "none.none", "dark.blue-orange.more", "."])

@@ -85,9 +85,9 @@ def count_session_seconds(context: ConsoleContext, session: Session) -> int | No
     return context.sign_in.sessions.count_seconds(session.id)
 
 
-def render_plain_page(template: str, values: Mapping[str, Any], status: HTTPStatus) -> Response:
+def render_plain_page(request: Request, template: str, values: Mapping[str, Any], status: HTTPStatus) -> Response:
     """Return a page for people who may not read the fleet. It contains no data of the fleet."""
-    text = _load_environment().get_template(template).render(**values)
+    text = _load_environment().get_template(template).render(appearance=read_appearance(request), **values)
     return HTMLResponse(text, status, {"Cache-Control": "no-store"})
 
 

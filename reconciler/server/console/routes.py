@@ -177,7 +177,7 @@ def _open_page(request: Request, context: ConsoleContext, form: Form | None = No
     if session is None:
         return respond_to_unauthenticated(request, context, review.keep_input(context, request, form) if form else "")
     if session.permissions.role is None:
-        return _render_no_role(session, context)
+        return _render_no_role(request, session, context)
     whole_index, index = context.index, context.indexes.find(session.permissions)
     if whole_index is not None and index is not None:
         return PageRequest(request, context, session, index, whole_index)
@@ -187,12 +187,12 @@ def _open_page(request: Request, context: ConsoleContext, form: Form | None = No
     return render_page(request, "waiting.html", context, session, {"page_path": path})
 
 
-def _render_no_role(session: Session, context: ConsoleContext) -> Response:
+def _render_no_role(request: Request, session: Session, context: ConsoleContext) -> Response:
     person = session.person
     name = person.name or person.email or person.subject
     csrf_token = context.csrf.create(session.id) if session.mode == "oidc" else ""
     values = {"name": name, "email": person.email, "contact": context.contact, "csrf_token": csrf_token}
-    return render_plain_page("no_role.html", values, HTTPStatus.FORBIDDEN)
+    return render_plain_page(request, "no_role.html", values, HTTPStatus.FORBIDDEN)
 
 
 def _respond(request: Request, page: Page, context: ConsoleContext) -> Response:

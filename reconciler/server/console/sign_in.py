@@ -84,10 +84,10 @@ def create_sign_in_routes(
         return _show_page(request, context, sign_in)
 
     def start(request: Request) -> Response:
-        return _isolate(lambda: _start(request, require_context()[1]))
+        return _isolate(request, lambda: _start(request, require_context()[1]))
 
     def complete(request: Request) -> Response:
-        return _isolate(lambda: _complete(request, require_context()[1]))
+        return _isolate(request, lambda: _complete(request, require_context()[1]))
 
     def show_session(request: Request) -> Response:
         context, _ = require_context()
@@ -123,7 +123,7 @@ def _show_page(request: Request, context: ConsoleContext, sign_in: SignIn) -> Re
     if context.authenticator.authenticate(request):
         return RedirectResponse(return_path, HTTPStatus.SEE_OTHER, _NO_STORE)
     values = {"issuer": sign_in.provider.issuer, "start_url": f"{START_PATH}?return_to={quote(return_path, safe='/')}"}
-    return render_plain_page("sign_in.html", values, HTTPStatus.OK)
+    return render_plain_page(request, "sign_in.html", values, HTTPStatus.OK)
 
 
 def _start(request: Request, sign_in: SignIn) -> Response:
@@ -190,7 +190,7 @@ def _check_limit(request: Request, limit: AddressRateLimit) -> None:
         raise HTTPException(HTTPStatus.TOO_MANY_REQUESTS)
 
 
-def _isolate(respond: Callable[[], Response]) -> Response:
+def _isolate(request: Request, respond: Callable[[], Response]) -> Response:
     """Return the response, or the page of an error."""
     try:
         return respond()
@@ -199,4 +199,4 @@ def _isolate(respond: Callable[[], Response]) -> Response:
         is_unavailable = isinstance(error, ProviderUnavailableError)
         status = HTTPStatus.SERVICE_UNAVAILABLE if is_unavailable else HTTPStatus.FORBIDDEN
         values = {"message": str(error), "sign_in_url": SIGN_IN_PATH}
-        return render_plain_page("sign_in_error.html", values, status)
+        return render_plain_page(request, "sign_in_error.html", values, status)

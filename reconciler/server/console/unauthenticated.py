@@ -34,6 +34,6 @@ def respond_to_unauthenticated(request: Request, context: ConsoleContext, return
             response.headers["HX-Refresh"] = "true"
         return response
     if context.sign_in is None:
-        return render_plain_page("not_signed_in.html", {}, HTTPStatus.UNAUTHORIZED)
+        return render_plain_page(request, "not_signed_in.html", {}, HTTPStatus.UNAUTHORIZED)
     headers = {"Cache-Control": "no-store"}
     return RedirectResponse(build_sign_in_url(return_path or get_return_path(request)), HTTPStatus.SEE_OTHER, headers)
