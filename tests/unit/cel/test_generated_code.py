@@ -88,14 +88,65 @@ SPECIALIZED_LINES = (
     ("math.greatest(size(x))", "v3 = MAPPING.get(type(v2), <lambda>)(budget, v2)"),
     ("[1].all(i, true)", "for v2 in v1:"),
     ("x.a", "v2 = v1['a']"),
+    ("x['a'].b", "v2 = v1['a']['b']"),
     ("x.?a.orValue(1)", "if v2 is MISSING:"),
+    ("x == 1", "v2 = v1 == 1 and type(v1) is not bool"),
+    ("0 != x", "v2 = not (v1 == 0 and type(v1) is not bool)"),
+    ("x == 2", "v2 = v1 == 2"),
+    (f"x != {2**53}", f"v2 = not (v1 == {2**53})"),
+    ("x == null", "v2 = v1 is None"),
+    ("x != true", "v2 = v1 is not True"),
+    ("x == false", "v2 = v1 is False"),
+    (f"'{LONGEST_TEXT_OF_ONE_STEP}' != x", f"v2 = v1 != '{LONGEST_TEXT_OF_ONE_STEP}'"),
+    ("!(x == x)", "v3 = not v2"),
+    ("!(x < x)", "v3 = not v2"),
+    ("!(x in x)", "v3 = not v2"),
+    ("!has(x.a)", "v3 = not v2"),
+    ("'a' in x", "v2 = 'a' in v1 if type(v1) is dict else contains(budget, 'a', v1)"),
+    ("x - 1", "v2 = v1 - 1"),
+    ("x * 2", "v2 = v1 * 2"),
+    ("x.getHours() < 2", "v3 = v2 < 2"),
+    ("x.upperAscii()", "v2 = upper_ascii(budget, v1) if type(v1) is str else GENERAL"),
+    ("[1].join('a')", "if True:"),
+    ("{'a': 1, 'b': 2}", "v1['b'] = 2"),
+    ("{x: 1}", "if True:"),
 )
-"""Expressions with a line of their code. The line does not call a general function, or calls it only as `GENERAL`."""
+"""Expressions with a line of their code. The line does not call a general function, or calls it only if a class of an
+operand is unknown.
+"""
+
+GENERAL_LINES = (
+    (f"x == {2**53 + 1}", f"v2 = is_equal(budget, v1, {2**53 + 1})"),
+    ("x == 2.5", "v2 = is_equal(budget, v1, 2.5)"),
+    (f"x == '{LONGEST_TEXT_OF_ONE_STEP}q'", f"v2 = is_equal(budget, v1, '{LONGEST_TEXT_OF_ONE_STEP}q')"),
+    ("!(x / x)", "v3 = not v2 if type(v2) is bool else invert(v2)"),
+    ("int(x) < 2", "v3 = v2 < 2 if type(v2) is int else less(budget, v2, 2)"),
+    ("(x ? 1 : 'a') + 1", "if type(v1) is int:"),
+    ("-string(x) + 'a'", "if type(v3) is str:"),
+    ("{'a': 1, 'a': 2}", "add_checked_entry(budget, v1, 'a', 2)"),
+    ("{'a': 1, x: 2, 'b': 3}", "add_checked_entry(budget, v1, 'b', 3)"),
+    ("!(-(x == x))", "v4 = not v3 if type(v3) is bool else invert(v3)"),
+    ("x[?'a']", "v2 = read_optional_index(budget, v1, 'a')"),
+)
+"""Expressions with a line of their code that calls a general function or tests a class, because special code would
+change the result.
+"""
 
 
 @pytest.mark.parametrize(("text", "line"), [pytest.param(*row, id=row[0]) for row in SPECIALIZED_LINES])
 def test_frequent_operations_have_specialized_code(text: str, line: str) -> None:
     assert line in _generate_readable_lines(text)
+
+
+@pytest.mark.parametrize(("text", "line"), [pytest.param(*row, id=row[0]) for row in GENERAL_LINES])
+def test_other_operations_have_general_code(text: str, line: str) -> None:
+    assert line in _generate_readable_lines(text)
+
+
+def test_a_field_is_read_before_the_variable_is_tested() -> None:
+    lines = _generate_readable_lines("x.a")
+
+    assert lines.index("try:") < lines.index("if v1 is MISSING: raise_no_value('x')")
 
 
 def _generate_readable_lines(text: str) -> list[str]:
@@ -119,7 +170,7 @@ def _format_constant(value: Any) -> str:
     "text",
     [
         *("!x", "!!x", "-size(x)", "size(x) + 1", "x + 'a'", "x && x", "x ? 1 : 2", "x.contains('a')"),
-        *("x in ['a']", f"x in ['{LONGEST_TEXT_OF_ONE_STEP}q']", "x.?a", "x.optMap(i, i)"),
+        *("{'a': 1}", "x in ['a']", f"x in ['{LONGEST_TEXT_OF_ONE_STEP}q']", "x.?a", "x.optMap(i, i)"),
         *("x.all(i, i)", "x.exists_one(i, i)", "x.filter(i, i)", "x.map(i, i)", "x.sortBy(i, i)"),
         *("x.transformMap(k, v, v)", "x.transformMapEntry(k, v, v)"),
         pytest.param("x ? (" * MAX_INDENTATION + "1" + ") : 1" * MAX_INDENTATION, id="result-of-another-function"),
@@ -184,6 +235,8 @@ def test_nested_code_continues_in_other_functions(name: str, depth: int) -> None
         pytest.param("x.all(i, i + 1 > 0)", ExpressionLimits(steps=12), 3, id="iterations"),
         pytest.param("cel.bind(v, 1 + 1 + 1, v == 3)", ExpressionLimits(steps=9), 1, id="bound-value"),
         pytest.param("x == [3]", ExpressionLimits(steps=2), 1, id="expression"),
+        pytest.param("size(x) == 3 && x != x", ExpressionLimits(steps=8), 19, id="comparison"),
+        pytest.param("true && 1 in [2, ?x]", ExpressionLimits(), 14, id="optional-element"),
         pytest.param("{'a': 1, 'b': x}", ExpressionLimits(bytes=130), 10, id="map-entry"),
         pytest.param("x.map(i, i) == x", ExpressionLimits(bytes=10), 3, id="map"),
         pytest.param("x.filter(i, true) == x", ExpressionLimits(bytes=10), 3, id="filter"),
