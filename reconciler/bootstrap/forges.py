@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reconciler.forge.drivers import ApiCredentials, Hosts
     from reconciler.forge.github_app import AppTokens
     from reconciler.forge.port import Forge
+    from reconciler.forge.rate_limits import ForgeLimit
     from reconciler.output.remote_checks import ForgeCheck
     from reconciler.planning.decide.fleet_plan import TargetPlan
     from reconciler.reconcile.commits import PushOptionsAnnouncer
@@ -101,6 +102,10 @@ class ForgeRegistry:
             resets_at=quota.resets_at, token_expires_at=quota.token_expires_at,
             clock_seconds=None if quota.clock_difference is None else round(quota.clock_difference),
         )  # fmt: skip
+
+    def list_limits(self) -> tuple[ForgeLimit, ...]:
+        """Return the rate limits of all forges, as their last responses reported."""
+        return self._hosts.list_limits() if self._hosts else ()
 
     def get_github_api(self, url: GitUrl) -> str:
         """Return the URL of the GitHub API for a repository."""

@@ -90,6 +90,7 @@ class PassRecorder:
             config=summary.config,
             targets=targets,
             remotes=self._list_remotes(),
+            forge_limits=self.services.inputs.forges.list_limits(),
             remote_failures=self._update("remotes", self.services.remotes.list_unavailable_targets()),
             forge_failures=self._update("forges", services.pull_request_cache.list_unavailable_hosts()),
             status_failure=self._update_one("status", summary.status_error),

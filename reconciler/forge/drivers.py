@@ -20,10 +20,11 @@ from reconciler.forge.github_app import AppTokens, TokenRequest
 from reconciler.forge.gitlab import GitLab
 from reconciler.forge.http_client import Authorize, ForgeClient
 from reconciler.forge.port import Forge, ForgeKind
-from reconciler.forge.rate_limits import ForgeQuota, RateLimiter
+from reconciler.forge.rate_limits import ForgeLimit, ForgeQuota, RateLimiter
 from reconciler.lazy_dataclasses import dataclass
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
+_API_KINDS = frozenset({"github", "gitlab", "gitea"})
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,14 @@ class Hosts:
     def get_quota(self, host: Host) -> ForgeQuota:
         """Return the number of requests that a forge allows, as its last response reported."""
         return self._rate_limiters[host].quota
+
+    def list_limits(self) -> tuple[ForgeLimit, ...]:
+        """Return the rate limits of all forges with an API, in the order of the settings."""
+        return tuple(
+            ForgeLimit(f"{host.host}/{host.path}".rstrip("/"), host.kind, limiter.quota, limiter.paused_until)
+            for host, limiter in self._rate_limiters.items()
+            if host.kind in _API_KINDS
+        )
 
     def build_commit_url(self, host: str, path: str, commit: str) -> str:
         """Return the URL of the page of a commit. Return "" if the repository is on no forge, or on this machine."""

@@ -31,6 +31,22 @@ class ForgeQuota:
     token_expires_at: int | None = None
 
 
+@dataclass(frozen=True)
+class ForgeLimit:
+    """The rate limit of the API of a forge, for the pages of the console.
+
+    Attributes:
+        name: The host, with the path if the forge has only the repositories below a path. "" means this machine.
+        kind: The kind of the forge, for example `github`.
+        paused_until: The end of the pause that the forge requested, in seconds since 1970. 0 if it requested no pause.
+    """
+
+    name: str
+    kind: str
+    quota: ForgeQuota
+    paused_until: float = 0.0
+
+
 _MINUTE = 60
 _HOUR = 3600
 
@@ -63,6 +79,11 @@ class RateLimiter:
         """Raise ForgeBusyError during a pause. Call this method before read requests, which are not counted."""
         with self._lock:
             self._check_pause(self._clock())
+
+    @property
+    def paused_until(self) -> float:
+        """The end of the last pause that the forge requested, in seconds since 1970. 0 if it requested no pause."""
+        return self._paused_until
 
     def pause_until(self, until: float) -> None:
         """Reject all requests until the time that the forge requested, in seconds since 1970."""

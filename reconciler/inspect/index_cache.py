@@ -26,7 +26,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import TargetEntry
 from reconciler.telemetry.event_log import log
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """The version of the stored classes and their fields. Increase it with each change of these, so that a process reads no
 file with other fields. A test compares it with the fields.
 """

@@ -63,7 +63,8 @@ def _restrict_target(target: TargetEntry, permissions: Permissions) -> TargetEnt
 def _hide_names(target: TargetEntry, hidden: TargetNameSet) -> TargetEntry:
     """Replace the texts of a target that contain names of hidden targets."""
     rows = tuple(_hide_names_in_row(row, hidden) for row in target.packages)
-    shown = replace(target, packages=rows, read_error=hide_names(target.read_error, hidden))
+    place = SourceLocation() if hidden.occur_in(target.place.file) else target.place
+    shown = replace(target, packages=rows, read_error=hide_names(target.read_error, hidden), place=place)
     return target if shown == target else shown
 
 

@@ -7,9 +7,13 @@ and needs no lock. To show more data about the fleet, add a field.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.reconcile.remotes.availability import RemoteState
+
+if TYPE_CHECKING:
+    from reconciler.forge.rate_limits import ForgeLimit
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class FleetView:
         status_failure: The failed push of the status branch.
         executor_failure: The failed connection to the Dask scheduler.
         remotes: The states of all remotes.
+        forge_limits: The rate limits of the forges in the settings.
     """
 
     number: int
@@ -71,3 +76,4 @@ class FleetView:
     status_failure: Failure | None = None
     executor_failure: Failure | None = None
     remotes: tuple[RemoteState, ...] = ()
+    forge_limits: tuple[ForgeLimit, ...] = ()

@@ -9,6 +9,7 @@ from reconciler.forge.gitea import Gitea
 from reconciler.forge.github import GitHub
 from reconciler.forge.github_app import AppTokens
 from reconciler.forge.gitlab import GitLab
+from reconciler.forge.rate_limits import ForgeLimit, ForgeQuota
 
 HOSTS = (
     Host("github", "github.com", "acme", credentials=ApiCredentials("token")),
@@ -26,6 +27,21 @@ def make_hosts() -> Hosts:
         return 0.0
 
     return Hosts(HOSTS, 0, 0, clock, AppTokens(clock))
+
+
+def test_forges_with_an_api_have_limits() -> None:
+    quota = ForgeQuota(5_000, 4_999)
+    hosts = [Host("github", "github.com", "acme"), Host("agit", "gitea.example.com"), Host("gitea", "")]
+    forges = Hosts(hosts, 0, 0, lambda: 0.0, AppTokens(lambda: 0.0))
+    forge = forges.get_forge("github.com", "acme/fleet")
+    assert isinstance(forge, GitHub)
+    limiter = forges._rate_limiters[hosts[0]]
+    limiter.quota = quota
+    limiter.pause_until(60.0)
+
+    assert forges.list_limits() == (
+        ForgeLimit("github.com/acme", "github", quota, 60.0), ForgeLimit("", "gitea", ForgeQuota()),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -62,3 +62,18 @@ def test_places_with_names_of_hidden_targets_are_not_shown(console: ConsoleClien
 
     assert "gateway.yaml:1" in visible
     assert "berlin.yaml" not in console.get(path).text
+
+
+def test_a_target_links_to_its_definition_in_the_config(console: ConsoleClient) -> None:
+    config = ConfigPages(PageLinks(lambda _url: "github"), "https://example.com/config")
+    index = console.context.index
+    assert index is not None
+    console.context.index_thread.index = replace(index, config=COMMIT)
+    console.context = replace(console.context, config=config)
+    target, targets = console.get("/targets/berlin").text, console.get("/targets?q=berlin").text
+
+    place = index.by_target["berlin"].place
+    url = f"https://example.com/config/blob/{COMMIT}/{place.file}#L{place.line}"
+    assert place.file == "clusters/berlin.yaml"
+    assert [f'href="{url}"' in text for text in (target, targets)] == [True, True]
+    assert "Config Repository default/berlin clusters/berlin.yaml:1" in strip_tags(target)

@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
+from reconciler.forge.rate_limits import ForgeLimit, ForgeQuota
 from reconciler.git.errors import AccessDeniedError
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.times import format_rfc3339
@@ -16,7 +17,7 @@ from reconciler.reconcile.remotes.availability import RemoteState
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.server.console.people import Session
 from reconciler.service.fleet_view import Failure, PassRecord
-from tests.support.console import ADA, ConsoleClient, open_console, sign_in
+from tests.support.console import ADA, ConsoleClient, open_console, sign_in, strip_tags
 from tests.support.prepared_worlds import begin, drafted
 
 ADDRESS = "https://user:secret@git.example.com/berlin.git"
@@ -148,6 +149,23 @@ def test_the_page_of_the_remotes_has_the_times_of_each_remote(console: ConsoleCl
         ("fetch", "1970-01-01T00:18:00Z"), ("push", "1970-01-01T00:17:50Z"),
     ]  # fmt: skip
     assert 'name="page" value="remotes"' in text
+
+
+def test_the_page_of_the_remotes_has_the_rate_limits_of_forges(console: ConsoleClient) -> None:
+    state, now = console.context.state, console.world.now
+    without = strip_tags(console.get("/system/remotes").text)
+    assert state.view is not None
+    limits = (
+        ForgeLimit("github.com", "github", ForgeQuota(5_000, 12, now + 1_800)),
+        ForgeLimit("git.example.com/team", "gitlab", ForgeQuota(resets_at=now - 5), now + 120.0),
+    )
+    state.view = replace(state.view, forge_limits=limits, number=state.view.number + 1)
+    text = strip_tags(console.get("/system/remotes").text)
+
+    assert "Rate limits" not in without
+    assert "github.com github 12 of 5000 in 30 min git.example.com/team gitlab not reported" in text
+    assert text.count(" in 30 min") == 1
+    assert "not reported the forge requested a pause of 2 min" in text
 
 
 def test_the_page_of_the_remotes_shows_what_its_filters_select(console: ConsoleClient) -> None:

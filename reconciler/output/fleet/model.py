@@ -256,6 +256,8 @@ class TargetEntry:
         head: The head of the target branch. "" if there is no branch.
         last_commit_seconds: The date of the newest commit, in seconds since 1970. 0 if there is no commit.
         read_error: The reason why the target cannot be read. "" if it was read.
+        definition: The object in the config that defines the target, such as `Repository default/berlin`.
+        place: The file and the line of this object. The file is "" if the place is unknown.
     """
 
     name: str
@@ -267,6 +269,8 @@ class TargetEntry:
     packages: tuple[PackageRow, ...] = ()
     last_commit_seconds: int = 0
     read_error: str = ""
+    definition: str = ""
+    place: SourceLocation = SourceLocation()
 
     @cached_property
     def by_package(self) -> Mapping[str, PackageRow]:

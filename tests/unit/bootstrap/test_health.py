@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.bootstrap.health import PassRecorder, build_health_limits
 from reconciler.executors.dask_cluster import DaskExecutor
+from reconciler.forge.rate_limits import ForgeLimit, ForgeQuota
 from reconciler.git.errors import UnreachableError
 from reconciler.krm.findings import Finding, Severity
 from reconciler.reconcile.pass_numbers import PassNumbers
@@ -62,7 +63,9 @@ class Service:
         )
         cache = SimpleNamespace(list_unavailable_hosts=lambda: self.failing_forges)
         pass_services = SimpleNamespace(executor=self.executor, pull_request_cache=cache)
-        services: Any = SimpleNamespace(remotes=remotes, pass_services=pass_services)
+        self.forge_limits: tuple[ForgeLimit, ...] = ()
+        inputs = SimpleNamespace(forges=SimpleNamespace(list_limits=lambda: self.forge_limits))
+        services: Any = SimpleNamespace(remotes=remotes, pass_services=pass_services, inputs=inputs)
         passes: Any = self.passes
         self.recorder = PassRecorder(self.state, passes, services, lambda: {"fetch": 1.5}, lambda: 1_700_000_000.0)
 
@@ -94,6 +97,15 @@ def test_each_completed_pass_publishes_a_view() -> None:
         None,
         None,
     )
+
+
+def test_each_view_contains_the_rate_limits_of_forges() -> None:
+    service = Service()
+    service.forge_limits = (ForgeLimit("github.com", "github", ForgeQuota(5_000, 12)),)
+    service.run()
+
+    assert service.state.view is not None
+    assert service.state.view.forge_limits == service.forge_limits
 
 
 def test_failures_keep_their_first_time() -> None:

@@ -16,7 +16,7 @@ from reconciler.inspect.index_cache import LAYOUT_VERSION, IndexCache, IndexedTa
 from reconciler.krm.objects import ObjectKey
 from reconciler.output.fleet.model import TargetEntry
 
-LAYOUTS = {1: "79a0217df50f58ce"}
+LAYOUTS = {1: "79a0217df50f58ce", 2: "372f376362208195"}
 """The digest of the fields for each version. Keep the earlier versions, so that no version is used twice."""
 TARGETS = {
     ObjectKey("", "Repository", "default", "berlin"): StoredTarget(

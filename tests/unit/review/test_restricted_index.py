@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -40,6 +41,17 @@ def create_fleet() -> FleetIndex:
             Finding("E", "unknown field", SourceLocation(file="other.yaml")),
         ],
     )
+
+
+def test_the_place_of_a_target_contains_no_name_of_a_hidden_target() -> None:
+    places = {"berlin": SourceLocation("berlin/repository.yaml", 3), "lisbon": SourceLocation("berlin/all.yaml", 7)}
+    index = create_index(replace(target, place=places[target.name]) for target in create_fleet().targets)
+    shown = [
+        [target.place for target in restrict_index(index, Permissions((RoleRule("viewer", targets=selector),))).targets]
+        for selector in (NORTH, SOUTH)
+    ]
+
+    assert shown == [[places["berlin"]], [SourceLocation()]]
 
 
 def test_a_person_who_may_read_everything_reads_the_same_index() -> None:

@@ -30,6 +30,7 @@ def build_page(page: PageRequest) -> PageContent:
             "remote_count": len(remotes),
             "failing_count": sum(remote.error is not None for remote in remotes),
             "filter_count": count_filters(query, ("q", "state")),
+            "forge_limits": view.forge_limits if (view := page.context.state.view) else (),
             **build_times(page),
         },
     )
