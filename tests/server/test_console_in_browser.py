@@ -15,6 +15,7 @@ from reconciler.krm.times import format_rfc3339
 from reconciler.output.fleet.builder import build_fleet_index
 from reconciler.review.people import Reviewer
 from reconciler.server.authentication.session_store import IDLE_SECONDS
+from reconciler.server.console.routes import create_console_routes
 from reconciler.service.fleet_view import Failure, PassRecord
 from tests.support.browser import AXE, MISSING, Tab, open_tab
 from tests.support.console import ADA, use_authentication
@@ -26,6 +27,7 @@ from tests.support.console_server import (
     open_updated_console,
     serve_console,
 )
+from tests.support.console_states import keep_context, list_states
 from tests.support.fleet_index import create_row, create_target
 
 pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git]
@@ -37,6 +39,10 @@ WIDTHS = "const page = document.documentElement; return [page.scrollWidth, page.
 FOCUSED = "return document.activeElement.textContent.trim()"
 # The browser logs the status of pages for names that do not exist.
 STATUS_TEXT = "the server responded with a status of 4"
+# These routes send no page.
+OTHER_ROUTES = {
+    "/activity.csv", "/activity.json", "/events", "/sign-in/session", "/sign-in/start", "/static/{name}",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +69,21 @@ def get_text(tab: Tab, selector: str = "main") -> str:
     return tab.find(By.CSS_SELECTOR, selector)[0].text
 
 
+def open_pages(tab: Tab, served: ServedConsole, *, has_states: bool) -> Iterator[str]:
+    """Open all pages, also in other states, and yield the name of each page. The page shows all its folded parts."""
+    with keep_context(served.client):
+        pages = {name: (served.client.context, path) for name, path in served.list_pages().items()}
+        for name, (context, path) in (pages | (list_states(served) if has_states else {})).items():
+            served.client.context = context
+            tab.open(served.url + path)
+            tab.run(UNFOLD)
+            yield name
+
+
+def get_path(url: str) -> str:
+    return url.partition("?")[0]
+
+
 def list_errors(tab: Tab) -> list[str]:
     return [message for message in tab.log() if STATUS_TEXT not in message]
 
@@ -80,12 +101,19 @@ def list_errors(tab: Tab) -> list[str]:
 def test_every_page_is_accessible_and_logs_no_error(tab: Tab, served: ServedConsole, width: int, dark: bool) -> None:
     tab.resize(width, dark=dark)
     problems = {}
-    for name, path in served.list_pages().items():
-        tab.open(served.url + path)
-        tab.run(UNFOLD)
+    # The fast tests open each page once.
+    for name in open_pages(tab, served, has_states=dark or width < 1280):
         problems[name] = [*list_errors(tab), *tab.check_accessibility()]
 
     assert {name: found for name, found in problems.items() if found} == {}
+
+
+def test_the_tests_open_a_page_of_each_route(served: ServedConsole) -> None:
+    paths = [*served.list_pages().values(), *(path for _, path in list_states(served).values())]
+    routes = {route.path: route for route in create_console_routes(lambda: None) if "GET" in (route.methods or ())}
+    opened = {name for name, route in routes.items() if any(map(route.path_regex.match, map(get_path, paths)))}
+
+    assert routes.keys() - opened == OTHER_ROUTES
 
 
 @pytest.mark.slow
@@ -99,11 +127,7 @@ def test_every_page_is_accessible_and_logs_no_error(tab: Tab, served: ServedCons
 )
 def test_no_page_is_wider_than_the_window(tab: Tab, served: ServedConsole, width: int, height: int) -> None:
     tab.resize(width, height)
-    widths = {}
-    for name, path in served.list_pages().items():
-        tab.open(served.url + path)
-        tab.run(UNFOLD)
-        widths[name] = tab.run(WIDTHS)
+    widths = {name: tab.run(WIDTHS) for name in open_pages(tab, served, has_states=True)}
 
     assert {name: found for name, found in widths.items() if found[0] > found[1]} == {}
 

@@ -100,7 +100,11 @@ class ServedConsole:
         for name, verb in (("approval", "approve"), ("rejection", "reject")):
             created = self.client.post("/changes/confirm", {"verb": verb, "change": gateway.rpartition("/")[2]})
             pages[name] = created.headers["location"]
-        return pages
+        job = self.client.post(f"{pages['rejection']}/submit", {"key": "page", "reason": "too early", "count": "3"})
+        return {
+            **pages, "effects": f"{gateway}/effects", "job": job.headers["location"], "no-confirmation": "/confirmations/1",
+            "no-job": "/jobs/1", "no-search": "/searches/1",
+        }  # fmt: skip
 
 
 @contextmanager
