@@ -8,123 +8,37 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from reconciler.catalog.files import CommitId
-from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.fleet.model import ChangeVariant, DraftMember, FleetIndex, PackageRow, ReviewChange
-from reconciler.output.fleet.risk import RiskLevel
+from reconciler.output.fleet.model import ChangeVariant, DraftMember, FleetIndex, ReviewChange
 from reconciler.planning.lifecycle.open_drafts import BRANCH_MOVED, CONFLICTS_NOT_ACCEPTED, BlockingReason
 from reconciler.review.actions import DRAFT_MOVED
+from reconciler.review.draft_permissions import find_permission_refusal, list_branch_rows
 from reconciler.review.people import Reviewer, clean_reason
-from reconciler.review.permissions import NOT_PERMITTED, PackageScope, Permissions
+from reconciler.review.permissions import Permissions
 from reconciler.review.restricted_index import restrict_index
+from reconciler.review.review_requests import (
+    ChangeSelection,
+    ConfirmedDraft,
+    ConsoleVerb,
+    ExcludedDraft,
+    ReviewRequest,
+    ReviewRequestError,
+    SelectedTarget,
+)
 
 if TYPE_CHECKING:
     from reconciler.review.record_folder import RecordFolder
 
-ConsoleVerb = Literal["approve", "propose", "reject"]
-CONSOLE_VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
 ReasonCause = Literal["reject", "high risk", "conflict"]
 CONFIRMATION_SECONDS = 30 * 60
 # The time for which an expired confirmation is stored. During this time, the person can create it again.
 _KEPT_SECONDS = 24 * 60 * 60
 DEFAULT_CONFIRM_ABOVE = 50
 _ID_BYTES = 24
-
-
-class ReviewRequestError(ExpectedError):
-    """A request of a person that cannot be completed. The message contains the next step.
-
-    Attributes:
-        code: The reason as an identifier, such as `UnknownChange`.
-    """
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-@dataclass(frozen=True)
-class SelectedTarget:
-    """A target that a person selects. If the heads are not "", the person saw the draft with these heads."""
-
-    name: str
-    head: str = ""
-    published_head: str = ""
-
-
-@dataclass(frozen=True)
-class ChangeSelection:
-    """The part of a change that a person selects.
-
-    Attributes:
-        key: The key of the change.
-        variants: The short keys of the selected variants. If empty, all variants are selected.
-        targets: The selected targets. If empty, all targets are selected.
-        effects: The digest `ReviewChange.effects` of the change that the person saw in a list. "" if the person saw the
-            change on its own page.
-    """
-
-    key: str
-    variants: frozenset[str] = frozenset()
-    targets: tuple[SelectedTarget, ...] = ()
-    effects: str = ""
-
-
-@dataclass(frozen=True)
-class ReviewRequest:
-    """The action that a person requests.
-
-    Attributes:
-        removals: Whether the action applies only to drafts that remove packages. If False, it applies only to all other
-            drafts.
-        accepts_conflicts: Whether the person has reviewed the conflicts of the drafts.
-        stage: The stage to which the selections are limited. "" if there is none.
-    """
-
-    verb: ConsoleVerb
-    selections: tuple[ChangeSelection, ...]
-    removals: bool = False
-    accepts_conflicts: bool = False
-    stage: str = ""
-
-
-@dataclass(frozen=True)
-class ConfirmedDraft:
-    """A draft of one package, as the person saw it.
-
-    Attributes:
-        change: The key of the change.
-        variant_digest: The full digest of the variant.
-        variant: The short key of the variant.
-        conflict_count: The number of conflicts of the package.
-        other_packages: The other packages on the draft branch. A proposal or a rejection also applies to them.
-    """
-
-    target: str
-    package: str
-    branch: str
-    head: CommitId
-    published_head: CommitId
-    change: str
-    variant_digest: str
-    variant: str
-    risk: RiskLevel
-    is_removal: bool = False
-    conflict_count: int = 0
-    other_packages: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ExcludedDraft:
-    """A draft to which the action does not apply, with the reason."""
-
-    target: str
-    package: str
-    reason: BlockingReason
 
 
 @dataclass(frozen=True)
@@ -268,7 +182,7 @@ def _select_variants(change: ReviewChange, selection: ChangeSelection) -> list[C
 def _build_draft(
     readable: FleetIndex, change: ReviewChange, variant: ChangeVariant, member: DraftMember
 ) -> ConfirmedDraft:
-    packages = [row.package for row in _list_branch_rows(readable, member.target, member.branch)]
+    packages = [row.package for row in list_branch_rows(readable, member.target, member.branch)]
     return ConfirmedDraft(
         target=member.target,
         package=member.package,
@@ -283,33 +197,6 @@ def _build_draft(
         conflict_count=len(variant.content.conflicts),
         other_packages=tuple(package for package in packages if package != member.package),
     )
-
-
-def _list_branch_rows(index: FleetIndex, target: str, branch: str) -> list[PackageRow]:
-    """Return the packages whose drafts are on a draft branch."""
-    return [row for row in index.by_target[target].packages if row.draft and row.draft.member.branch == branch]
-
-
-def find_permission_refusal(
-    index: FleetIndex, permissions: Permissions, verb: ConsoleVerb, draft: ConfirmedDraft
-) -> BlockingReason | None:
-    """Return the reason why a person must not apply an action to a draft. Return None if the person may do it.
-
-    A proposal and a rejection apply to all packages of the draft branch.
-    """
-    entry = index.by_target.get(draft.target)
-    row = entry.by_package.get(draft.package) if entry else None
-    if entry is None or row is None:
-        return BlockingReason(NOT_PERMITTED, "the fleet does not contain the package any more")
-    scope = PackageScope(entry.labels, draft.package, row.tenant)
-    refusal = permissions.find_refusal(scope, draft.risk, is_removal=draft.is_removal and verb != "reject")
-    if refusal or verb == "approve":
-        return refusal
-    for other in _list_branch_rows(index, draft.target, draft.branch):
-        scope = PackageScope(entry.labels, other.package, other.tenant)
-        if other.draft and permissions.find_refusal(scope, other.draft.content.risk.level):
-            return BlockingReason(NOT_PERMITTED, f"{draft.branch} also contains changes that you may not review")
-    return None
 
 
 def _find_moved_branch(draft: ConfirmedDraft, selected: SelectedTarget) -> BlockingReason | None:

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from reconciler.output.envelope import CommandResult, OutputModel, ResultMetadata, Timestamp
-from reconciler.review.confirmations import ConsoleVerb, ExcludedDraft
 from reconciler.review.review_job import ItemState, JobItem, JobState, ReviewJob
+from reconciler.review.review_requests import ConsoleVerb, ExcludedDraft
 
 
 class ReviewJobItem(OutputModel):

@@ -22,17 +22,12 @@ from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.targets import ReviewSelection
 from reconciler.reconcile.review_actions import ReviewAction
 from reconciler.review.actions import apply_review_action
-from reconciler.review.confirmations import (
-    Confirmation,
-    ConfirmationStore,
-    ConsoleVerb,
-    ReviewRequestError,
-    check_input,
-    find_permission_refusal,
-)
+from reconciler.review.confirmations import Confirmation, ConfirmationStore, check_input
+from reconciler.review.draft_permissions import find_permission_refusal
 from reconciler.review.people import Reviewer, clean_reason
 from reconciler.review.review_activity import list_review_events
 from reconciler.review.review_job import JobItem, ReviewChannel, ReviewJob
+from reconciler.review.review_requests import ConsoleVerb, ReviewRequestError
 from reconciler.telemetry.metrics import REVIEWS
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetSnapshot
 from reconciler.reconcile.commits import describe_push_outcome
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, ReviewSelection, TargetReference
-from reconciler.review.confirmations import ReviewRequestError
 from reconciler.review.drafts import DraftReview
 from reconciler.review.people import Reviewer
+from reconciler.review.review_requests import ReviewRequestError
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.output.fleet.activity import ActivityAction, ActivityEvent
-from reconciler.review.confirmations import ConsoleVerb
 from reconciler.review.review_job import JobItem, ReviewJob
+from reconciler.review.review_requests import ConsoleVerb
 
 _ACTIONS: Mapping[ConsoleVerb, ActivityAction] = {
     "approve": "approved", "propose": "proposed", "reject": "rejected",

@@ -6,8 +6,8 @@ from typing import Literal
 
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.reconcile.remotes.targets import ExpectedDraft
-from reconciler.review.confirmations import ConfirmedDraft, ConsoleVerb, ExcludedDraft
 from reconciler.review.people import Reviewer
+from reconciler.review.review_requests import ConfirmedDraft, ConsoleVerb, ExcludedDraft
 
 JobState = Literal["waiting", "running", "completed"]
 ItemState = Literal["waiting", "done", "skipped", "failed"]

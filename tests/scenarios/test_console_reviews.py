@@ -9,17 +9,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from reconciler.krm.selectors import LabelSelector
-from reconciler.review.confirmations import (
+from reconciler.review.jobs import Submission
+from reconciler.review.people import Reviewer
+from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
+from reconciler.review.review_job import ReviewJob
+from reconciler.review.review_requests import (
     ChangeSelection,
     ConsoleVerb,
     ReviewRequest,
     ReviewRequestError,
     SelectedTarget,
 )
-from reconciler.review.jobs import Submission
-from reconciler.review.people import Reviewer
-from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
-from reconciler.review.review_job import ReviewJob
 from tests.support.console_reviews import ANA, LUIS, ReviewConsole, list_excluded
 from tests.support.git_repositories import assert_sound, git, read_refs
 from tests.support.prepared_worlds import begin, drafted, published

@@ -15,9 +15,9 @@ from starlette.responses import Response, StreamingResponse
 from reconciler.catalog.files import CommitId
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.model import FleetIndex
-from reconciler.review.confirmations import ConfirmedDraft
 from reconciler.review.people import Reviewer
 from reconciler.review.review_job import JobItem, JobState, ReviewJob
+from reconciler.review.review_requests import ConfirmedDraft
 from reconciler.server.console.events import EventFeed, EventStreams
 from reconciler.server.console.topics import build_target_topic, compute_version
 from reconciler.service.fleet_view import FleetView, PassRecord

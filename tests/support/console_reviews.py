@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reconciler.output.fleet.model import FleetIndex
-from reconciler.review.confirmations import (
-    ChangeSelection,
-    Confirmation,
-    ConfirmationStore,
-    ConsoleVerb,
-    ReviewRequest,
-    SelectedTarget,
-)
+from reconciler.review.confirmations import Confirmation, ConfirmationStore
 from reconciler.review.jobs import ReviewJobs, Submission
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions
 from reconciler.review.review_job import ReviewJob
+from reconciler.review.review_requests import ChangeSelection, ConsoleVerb, ReviewRequest, SelectedTarget
 from tests.support.world import World
 
 ANA = Reviewer("Ana Silva", "ana@example.com", "f3c1", "https://id.example.com")

@@ -12,18 +12,18 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import CommandResult
 from reconciler.output.fleet.results import FleetResult
 from reconciler.output.service_results import RemoteListResult
-from reconciler.review.confirmations import (
+from reconciler.review.confirmations import Confirmation
+from reconciler.review.job_results import ReviewJobResult, build_excluded_item, build_job_result
+from reconciler.review.jobs import Submission
+from reconciler.review.review_job import ReviewJob
+from reconciler.review.review_requests import (
     CONSOLE_VERBS,
     ChangeSelection,
-    Confirmation,
     ConsoleVerb,
     ReviewRequest,
     ReviewRequestError,
     SelectedTarget,
 )
-from reconciler.review.job_results import ReviewJobResult, build_excluded_item, build_job_result
-from reconciler.review.jobs import Submission
-from reconciler.review.review_job import ReviewJob
 from reconciler.server.address import API_PREFIX
 from reconciler.server.api.bodies import EmptyBody, ReviewBody
 from reconciler.server.api.endpoint import ApiRequest

@@ -10,18 +10,11 @@ import pytest
 from reconciler.krm.selectors import LabelSelector
 from reconciler.output.fleet.model import FleetIndex
 from reconciler.output.fleet.risk import RiskClass
-from reconciler.review.confirmations import (
-    ChangeSelection,
-    Confirmation,
-    ConfirmationStore,
-    ReviewRequest,
-    ReviewRequestError,
-    SelectedTarget,
-    check_input,
-)
+from reconciler.review.confirmations import Confirmation, ConfirmationStore, check_input
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
 from reconciler.review.record_folder import RecordFolder
+from reconciler.review.review_requests import ChangeSelection, ReviewRequest, ReviewRequestError, SelectedTarget
 from tests.support.fleet_index import create_index, create_large_index, create_refusal, create_row, create_target
 from tests.support.manual_clock import ManualClock
 

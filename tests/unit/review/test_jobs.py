@@ -13,13 +13,14 @@ from structlog.testing import capture_logs
 
 from reconciler.git.errors import OfflineError
 from reconciler.review import jobs as review_jobs
-from reconciler.review.confirmations import ChangeSelection, ConfirmationStore, ReviewRequest, ReviewRequestError
+from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.drafts import DraftReview
 from reconciler.review.jobs import ReviewJobs, Submission
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
 from reconciler.review.record_folder import RecordFolder
 from reconciler.review.review_job import ReviewChannel, ReviewJob
+from reconciler.review.review_requests import ChangeSelection, ReviewRequest, ReviewRequestError
 from reconciler.settings import SettingsError
 from tests.support.fleet_index import create_large_index
 from tests.support.manual_clock import ManualClock

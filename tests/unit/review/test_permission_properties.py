@@ -9,18 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.output.fleet.model import FleetIndex
-from reconciler.review.confirmations import (
-    ChangeSelection,
-    ConfirmationStore,
-    ConfirmedDraft,
-    ConsoleVerb,
-    ReviewRequest,
-)
+from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.drafts import DraftReview
 from reconciler.review.jobs import ReviewJobs, Submission
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import PackageScope, Permissions, RoleRule
 from reconciler.review.restricted_index import restrict_index
+from reconciler.review.review_requests import ChangeSelection, ConfirmedDraft, ConsoleVerb, ReviewRequest
 from tests.support.console_reviews import ANA
 from tests.support.fleet_strategies import FLEETS, RULES
 

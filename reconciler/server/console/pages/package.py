@@ -9,9 +9,9 @@ from reconciler.output.report.explanations import build_explanation
 from reconciler.output.report.model import ReportTarget
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.targets import UnknownTargetError
-from reconciler.review.confirmations import ReviewRequestError
 from reconciler.review.permissions import PackageScope
 from reconciler.review.restricted_index import hide_publication_names, list_hidden_names
+from reconciler.review.review_requests import ReviewRequestError
 from reconciler.server.console.forms import Form
 from reconciler.server.console.listing import is_number, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest, Redirect

@@ -12,16 +12,16 @@ from starlette.requests import Request
 
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.model import ReviewChange
-from reconciler.review.confirmations import (
+from reconciler.review.confirmations import Confirmation
+from reconciler.review.jobs import Submission
+from reconciler.review.review_requests import (
     CONSOLE_VERBS,
     ChangeSelection,
-    Confirmation,
     ConsoleVerb,
     ReviewRequest,
     ReviewRequestError,
     SelectedTarget,
 )
-from reconciler.review.jobs import Submission
 from reconciler.review.stages import StageProgress, find_stage, list_progress, list_unpublished
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.forms import Form, is_same_origin
