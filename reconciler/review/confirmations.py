@@ -20,11 +20,12 @@ from reconciler.review.draft_permissions import find_permission_refusal, list_br
 from reconciler.review.people import Reviewer, clean_reason
 from reconciler.review.permissions import Permissions
 from reconciler.review.restricted_index import restrict_index
+from reconciler.review.reverts import select_reverts
 from reconciler.review.review_requests import (
     ChangeSelection,
     ConfirmedDraft,
-    ConsoleVerb,
     ExcludedDraft,
+    JobVerb,
     ReviewRequest,
     ReviewRequestError,
     SelectedTarget,
@@ -72,7 +73,7 @@ class Confirmation:
         return self.expires_at - CONFIRMATION_SECONDS
 
     @property
-    def verb(self) -> ConsoleVerb:
+    def verb(self) -> JobVerb:
         """The action."""
         return self.request.verb
 
@@ -87,6 +88,12 @@ class Confirmation:
         for draft in self.drafts:
             groups.setdefault((draft.target, draft.branch), []).append(draft)
         return groups
+
+    def group_by_result(self) -> Sequence[tuple[ConfirmedDraft, ...]]:
+        """Return the drafts in groups. The action has one result for each group."""
+        if self.verb == "revert":
+            return [(draft,) for draft in self.drafts]
+        return [tuple(drafts) for drafts in self.group_by_branch().values()]
 
 
 def build_confirmation(
@@ -103,6 +110,8 @@ def build_confirmation(
         ReviewRequestError: The index does not contain a selected change or variant.
     """
     readable = readable or restrict_index(index, permissions)
+    if request.verb == "revert":
+        return select_reverts(index, permissions, request.published, readable)
     drafts: dict[tuple[str, str], ConfirmedDraft] = {}
     excluded: dict[tuple[str, str], ExcludedDraft] = {}
     for selection in request.selections:
@@ -238,7 +247,7 @@ def _find_obstacle(
     return None
 
 
-def _list_reason_causes(verb: ConsoleVerb, drafts: Iterable[ConfirmedDraft]) -> Iterator[ReasonCause]:
+def _list_reason_causes(verb: JobVerb, drafts: Iterable[ConfirmedDraft]) -> Iterator[ReasonCause]:
     confirmed = tuple(drafts)
     if verb == "reject":
         yield "reject"

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from reconciler.output.envelope import CommandResult, OutputModel, ResultMetadata, Timestamp
 from reconciler.review.review_job import ItemState, JobItem, JobState, ReviewJob
-from reconciler.review.review_requests import ConsoleVerb, ExcludedDraft
+from reconciler.review.review_requests import ExcludedDraft, JobVerb
 
 
 class ReviewJobItem(OutputModel):
@@ -29,7 +29,7 @@ class ReviewJobSummary(OutputModel):
     """The job, and the number of its items by state."""
 
     id: str
-    action: ConsoleVerb
+    action: JobVerb
     state: JobState
     person: str
     reason: str = ""

@@ -25,9 +25,11 @@ from reconciler.review.actions import apply_review_action
 from reconciler.review.confirmations import Confirmation, ConfirmationStore, check_input
 from reconciler.review.draft_permissions import find_permission_refusal
 from reconciler.review.people import Reviewer, clean_reason
+from reconciler.review.revert_drafts import apply_revert
+from reconciler.review.reverts import list_published_drafts
 from reconciler.review.review_activity import list_review_events
 from reconciler.review.review_job import JobItem, ReviewChannel, ReviewJob
-from reconciler.review.review_requests import ConsoleVerb, ReviewRequestError
+from reconciler.review.review_requests import ConsoleVerb, JobVerb, PublishedDraft, ReviewRequestError
 from reconciler.telemetry.metrics import REVIEWS
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ class ReviewJobs:
         self._clock = clock
         self._changed = threading.Condition()
         self._jobs: dict[str, ReviewJob] = {}
-        # The items of the running job by target and branch. They are copied to the job in `_jobs` only when the job
+        # The items of the running job by `_get_key`. They are copied to the job in `_jobs` only when the job
         # ends, because a new tuple of items for each result would take quadratic time.
         self._running_items: dict[tuple[str, str], JobItem] = {}
         # Maps the ID of each waiting job to the fleet index at the time of its submission.
@@ -181,6 +183,16 @@ class ReviewJobs:
             job = self._find_current(job_id)
         return job if job and (job.person.key == person.key or permissions.is_admin) else None
 
+    def list_published(self, job_id: str) -> tuple[PublishedDraft, ...]:
+        """Return the drafts that a completed job has published. Return () if there is no such job.
+
+        The caller must remove the packages that the person may not read, because all people can revert an approval.
+        """
+        with self._changed:
+            self._delete_old()
+            job = self._jobs.get(job_id)
+        return tuple(list_published_drafts(job)) if job and job.state == "completed" else ()
+
     def list_jobs(self, person: Reviewer, permissions: Permissions) -> tuple[ReviewJob, ...]:
         """Return the jobs that this person may read, the newest job first."""
         with self._changed:
@@ -223,11 +235,11 @@ class ReviewJobs:
                     return job
                 raise ReviewRequestError(
                     "JobStarted",
-                    "the action has started and cannot be undone; restore the earlier revisions of the packages",
+                    "the action has started and cannot be undone; after its end, revert the published packages",
                 )
             del self._waiting[job_id]
             reason = BlockingReason(UNDONE, "the action was undone before it started")
-            items = tuple(_skip(item, reason) if item.state == "waiting" else item for item in job.items)
+            items = tuple(item.skip(reason) if item.state == "waiting" else item for item in job.items)
             undone = replace(job, items=items, state="completed", completed_at=self._clock())
             self._store(undone)
         return undone
@@ -315,7 +327,7 @@ class ReviewJobs:
             index = self._waiting.pop(found)
             job = replace(self._check_permissions(self._jobs[found], index), state="running")
             self._jobs[job.id] = job
-            self._running_items = {(item.target, item.branch): item for item in job.items}
+            self._running_items = {_get_key(job.verb, item): item for item in job.items}
             return job
 
     def _check_permissions(self, job: ReviewJob, index: FleetIndex) -> ReviewJob:
@@ -333,12 +345,15 @@ class ReviewJobs:
         error = self._apply_action(job, waiting) if waiting else ""
         self._complete(job.id, error or "the action was not applied to this draft")
 
-    def _apply_action(self, job: ReviewJob, items: Iterable[JobItem]) -> str:
+    def _apply_action(self, job: ReviewJob, items: Sequence[JobItem]) -> str:
         """Apply the action to these items, and return the error that stopped it. Return "" if there was no error."""
-        selection = ReviewSelection(expected_drafts=tuple(item.expected_draft for item in items))
         try:
             with repository_boundary(f"the review job {job.id}"), self.open_review() as review:
-                apply_review_action(review, selection, _create_action(job), self._set_result)
+                if job.verb == "revert":
+                    apply_revert(review, items, job, self._set_item)
+                else:
+                    selection = ReviewSelection(expected_drafts=tuple(item.expected_draft for item in items))
+                    apply_review_action(review, selection, _create_action(job, job.verb), self._set_result)
         except GitError as error:
             log_if_internal(error)
             return error.full_message
@@ -354,6 +369,10 @@ class ReviewJobs:
             for key in [key for key in keys if key in items and key[0] == result.repository]:
                 if items[key].state == "waiting":
                     items[key] = _apply_result(items[key], result)
+
+    def _set_item(self, item: JobItem) -> None:
+        with self._changed:
+            self._running_items[_get_key("revert", item)] = item
 
     def _complete(self, job_id: str, error: str) -> None:
         with self._changed:
@@ -395,11 +414,11 @@ def _check_key(key: str) -> None:
 def _create_job(
     confirmation: Confirmation, submission: Submission, now: float, index: FleetIndex, permissions: Permissions
 ) -> ReviewJob:
-    groups = confirmation.group_by_branch().values()
-    items = (_check_item(JobItem(tuple(group)), confirmation.verb, index, permissions) for group in groups)
+    groups, verb = confirmation.group_by_result(), confirmation.verb
+    items = (_check_item(JobItem(drafts), verb, index, permissions) for drafts in groups)
     return ReviewJob(
         id=secrets.token_urlsafe(_ID_BYTES),
-        verb=confirmation.verb,
+        verb=verb,
         person=confirmation.person,
         reason=clean_reason(submission.reason),
         request_id=submission.request_id,
@@ -413,23 +432,24 @@ def _create_job(
     )
 
 
-def _check_item(item: JobItem, verb: ConsoleVerb, index: FleetIndex, permissions: Permissions) -> JobItem:
+def _check_item(item: JobItem, verb: JobVerb, index: FleetIndex, permissions: Permissions) -> JobItem:
     """Return the item. It is skipped if the person must not apply the action to one of its packages."""
     for draft in item.drafts:
         if refusal := find_permission_refusal(index, permissions, verb, draft):
-            return _skip(item, refusal)
+            return item.skip(refusal)
     return item
 
 
-def _skip(item: JobItem, reason: BlockingReason) -> JobItem:
-    return replace(item, state="skipped", code=reason.reason, message=reason.message)
+def _get_key(verb: JobVerb, item: JobItem) -> tuple[str, str]:
+    """Return the target with the draft branch, or with the package of a revert. A job has one item for each key."""
+    return item.target, item.packages[0] if verb == "revert" else item.branch
 
 
-def _create_action(job: ReviewJob) -> ReviewAction:
+def _create_action(job: ReviewJob, verb: ConsoleVerb) -> ReviewAction:
     drafts = (draft for item in job.items for draft in item.drafts)
     changes = {(draft.target, draft.package): f"{draft.change}/{draft.variant}" for draft in drafts}
     return ReviewAction(
-        job.verb,
+        verb,
         job.person.git_identity,
         job.reason,
         should_approve_unproposed=True,
@@ -447,9 +467,9 @@ def _apply_result(item: JobItem, result: ReviewActionResult) -> JobItem:
         case "recorded":
             return replace(item, state="done", code=APPROVAL_RECORDED, message=result.message)
         case "refused":
-            return _skip(item, result.reasons[0])
+            return item.skip(result.reasons[0])
         case "unchanged":
             reason = result.reasons[0] if result.reasons else BlockingReason("Unchanged", result.message)
-            return _skip(item, reason)
+            return item.skip(reason)
         case "failed" | "lost":
             return replace(item, state="failed", message=result.message)

@@ -1,6 +1,6 @@
-"""Restores an earlier revision of a package: pushes a commit of a person to the draft branch.
+"""Restores earlier content of packages: pushes commits of a person to draft branches.
 
-The draft is then reviewed.
+The drafts are then reviewed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.activity import ActivityEvent
 from reconciler.output.text import to_one_line
 from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages
-from reconciler.planning.model.state import PublishedRevision
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetSnapshot
 from reconciler.reconcile.commits import describe_push_outcome
@@ -26,11 +25,30 @@ from reconciler.review.review_requests import ReviewRequestError
 
 
 @dataclass(frozen=True)
+class EarlierContent:
+    """Earlier content of a package, and the message of the commit that drafts it.
+
+    Attributes:
+        status: The status file. None if there was none.
+    """
+
+    package: str
+    tree: TreeId
+    status: BlobId | None
+    message: str
+
+
+@dataclass(frozen=True)
 class RestoredDraft:
-    """The draft with the restored content."""
+    """The draft with earlier content.
+
+    Attributes:
+        commits: One commit for each package. The last commit is the new head of the branch.
+    """
 
     branch: str
-    commit: CommitId
+    commits: tuple[CommitId, ...]
+    unit: PushUnit
 
 
 class Restorer:
@@ -65,21 +83,31 @@ class Restorer:
         selection = ReviewSelection((TargetReference(target, package),))
         with self._open_review() as review:
             open_target = review.open_targets(selection)[0]
-            if open_target.error or open_target.snapshot is None:
+            snapshot = open_target.snapshot
+            if open_target.error or snapshot is None:
                 raise ReviewRequestError("TargetUnreadable", open_target.error or f"{target} has no packages")
-            packages = list_target_packages(open_target.snapshot, open_target.drafts)
+            packages = list_target_packages(snapshot, open_target.drafts)
             found = next((candidate for candidate in packages if candidate.package == package), None)
-            draft = _push(review, open_target.snapshot, _check_package(found, target, package), number, person)
+            content = _find_revision(snapshot, check_package(found, target, package), number, person)
+            draft = write_draft(review, snapshot, snapshot.find_draft_branch(package), (content,), person)
+            outcome = review.push(snapshot.target, [draft.unit])[draft.unit.name]
             now = review.now()
+        if not isinstance(outcome, PushDone):
+            raise ReviewRequestError("PushFailed", f"{draft.branch}: {describe_push_outcome(outcome)}")
         name, message = person.git_identity[0], f"restore v{number}"
         self._record_activity([
-            ActivityEvent(("draft-created",), now, now, target, package, name, message, commit=draft.commit)
+            ActivityEvent(("draft-created",), now, now, target, package, name, message, commit=draft.commits[-1])
         ])  # fmt: skip
         self._wake_pass()
         return draft
 
 
-def _check_package(package: TargetPackage | None, target: str, name: str) -> TargetPackage:
+def check_package(package: TargetPackage | None, target: str, name: str) -> TargetPackage:
+    """Return the package if a draft with earlier content can be created for it.
+
+    Raises:
+        ReviewRequestError: The package does not exist, or it has an open draft.
+    """
     if package is None:
         raise ReviewRequestError("UnknownPackage", f"{target} has no package {name} any more")
     if package.drafted_package is not None:
@@ -89,46 +117,51 @@ def _check_package(package: TargetPackage | None, target: str, name: str) -> Tar
     return package
 
 
-def _push(
-    review: DraftReview, snapshot: TargetSnapshot, package: TargetPackage, number: int, person: Reviewer
-) -> RestoredDraft:
-    target, name = snapshot.target, package.package
+def _find_revision(snapshot: TargetSnapshot, package: TargetPackage, number: int, person: Reviewer) -> EarlierContent:
+    name = package.package
     revision = next((revision for revision in package.record.revisions if revision.number == number), None)
     if revision is None:
         raise ReviewRequestError("UnknownRevision", f"the state records no revision {number} of {name}")
     tree, status = snapshot.find_package_at(revision.commit, name)
     if tree is None or tree == package.published_tree:
         raise ReviewRequestError("NothingToRestore", f"revision {number} is the published content of {name}")
-    branch = snapshot.find_draft_branch(name)
-    head = snapshot.heads.drafts.get(branch)
+    text = f"{person.git_identity[0]} restored the content of commit {revision.commit[:12]} in the console."
+    return EarlierContent(name, tree, status, format_message(f"{name}: restore v{number}", text))
+
+
+def write_draft(
+    review: DraftReview, snapshot: TargetSnapshot, branch: str, contents: Sequence[EarlierContent], person: Reviewer
+) -> RestoredDraft:
+    """Write a commit with the earlier content of each package, on top of a draft branch. The caller must push it.
+
+    Raises:
+        ReviewRequestError: The target branch does not exist.
+    """
+    target, head = snapshot.target, snapshot.heads.drafts.get(branch)
     parent = head or snapshot.heads.target_branch
     if parent is None:
         raise ReviewRequestError("NothingPublished", f"{target.name} has no branch {target.branch}")
     remote = review.get_remote(target)
-    message = _format_message(name, revision, person)
     seconds = max(review.now(), remote.read_commit(parent).seconds)
-    changes = tuple(_list_changes(target, name, tree, status))
-    commit = remote.mirror.write_commits([NewCommit((parent,), changes, message, seconds, author=person.git_identity)])[
-        0
-    ]
-    ref = BRANCH_PREFIX + branch
-    outcome = review.push(target, [PushUnit(ref, (RefUpdate(ref, commit, head),))])[ref]
-    if not isinstance(outcome, PushDone):
-        raise ReviewRequestError("PushFailed", f"{branch}: {describe_push_outcome(outcome)}")
-    return RestoredDraft(branch, commit)
+    commits: list[CommitId] = []
+    for content in contents:
+        changes = tuple(_list_changes(target, content))
+        commit = NewCommit((parent,), changes, content.message, seconds, author=person.git_identity)
+        parent = remote.mirror.write_commits([commit])[0]
+        commits.append(parent)
+    unit = PushUnit(f"{target.key} {branch}", (RefUpdate(BRANCH_PREFIX + branch, parent, head),))
+    return RestoredDraft(branch, tuple(commits), unit)
 
 
-def _format_message(package: str, revision: PublishedRevision, person: Reviewer) -> str:
-    title = to_one_line(f"{package}: restore v{revision.number}")
-    return (
-        f"{title}\n\n{person.git_identity[0]} restored the content of commit {revision.commit[:12]} in the console.\n"
-    )
+def format_message(title: str, text: str) -> str:
+    """Return the message of a commit with earlier content."""
+    return f"{to_one_line(title)}\n\n{to_one_line(text)}\n"
 
 
-def _list_changes(target: Target, package: str, tree: TreeId, status: BlobId | None) -> Iterator[TreeChange]:
-    path, status_path = target.get_package_path(package), target.get_status_file_path(package)
+def _list_changes(target: Target, content: EarlierContent) -> Iterator[TreeChange]:
+    path, status_path = target.get_package_path(content.package), target.get_status_file_path(content.package)
     yield DeletePath(path)
     yield DeletePath(status_path)
-    yield PutObject(path, tree)
-    if status:
-        yield PutObject(status_path, ObjectId(status), FILE_MODE)
+    yield PutObject(path, content.tree)
+    if content.status:
+        yield PutObject(status_path, ObjectId(content.status), FILE_MODE)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.output.fleet.activity import ActivityAction, ActivityEvent
+from reconciler.review.reverts import has_published
 from reconciler.review.review_job import JobItem, ReviewJob
-from reconciler.review.review_requests import ConsoleVerb
+from reconciler.review.review_requests import JobVerb
 
-_ACTIONS: Mapping[ConsoleVerb, ActivityAction] = {
-    "approve": "approved", "propose": "proposed", "reject": "rejected",
+_ACTIONS: Mapping[JobVerb, ActivityAction] = {
+    "approve": "approved", "propose": "proposed", "reject": "rejected", "revert": "draft-created",
 }  # fmt: skip
 
 
@@ -22,7 +23,7 @@ def list_review_events(job: ReviewJob, items: Iterable[JobItem], now: int) -> It
     action = _ACTIONS[job.verb]
     for item in items:
         if item.state == "done":
-            others = () if job.verb == "approve" else (name for draft in item.drafts for name in draft.other_packages)
+            others = (name for draft in item.drafts for name in draft.other_packages if job.verb != "approve")
             for package in dict.fromkeys((*item.packages, *others)):
                 yield ActivityEvent(
                     (action,),
@@ -34,4 +35,5 @@ def list_review_events(job: ReviewJob, items: Iterable[JobItem], now: int) -> It
                     item.message,
                     job.reason,
                     item.commit,
+                    job=job.id if job.verb == "approve" and has_published(item) else "",
                 )

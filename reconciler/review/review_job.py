@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from reconciler.reconcile.remotes.targets import ExpectedDraft
 from reconciler.review.people import Reviewer
-from reconciler.review.review_requests import ConfirmedDraft, ConsoleVerb, ExcludedDraft
+from reconciler.review.review_requests import ConfirmedDraft, ExcludedDraft, JobVerb
 
 JobState = Literal["waiting", "running", "completed"]
 ItemState = Literal["waiting", "done", "skipped", "failed"]
@@ -16,13 +17,13 @@ ReviewChannel = Literal["console", "api"]
 
 @dataclass(frozen=True)
 class JobItem:
-    """The drafts of one draft branch in a job, with their result.
+    """The drafts of one draft branch in a job, with their result. An item of a revert has only one package.
 
     Attributes:
         drafts: The drafts as the person confirmed them.
         code: The reason why the drafts were skipped, such as `DraftMoved`, or `ApprovalRecorded` if more people must
             approve the drafts. "" for other results.
-        commit: The commit that was published or proposed.
+        commit: The commit that was published or proposed, or the commit of the new draft of a revert.
     """
 
     drafts: tuple[ConfirmedDraft, ...]
@@ -35,6 +36,10 @@ class JobItem:
     def target(self) -> str:
         """The name of the target."""
         return self.drafts[0].target
+
+    def skip(self, reason: BlockingReason) -> JobItem:
+        """Return the item as skipped for this reason."""
+        return replace(self, state="skipped", code=reason.reason, message=reason.message)
 
     @property
     def branch(self) -> str:
@@ -69,7 +74,7 @@ class ReviewJob:
     """
 
     id: str
-    verb: ConsoleVerb
+    verb: JobVerb
     person: Reviewer
     reason: str
     request_id: str

@@ -12,6 +12,9 @@ from reconciler.planning.lifecycle.open_drafts import BlockingReason
 
 ConsoleVerb = Literal["approve", "propose", "reject"]
 CONSOLE_VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
+"""The actions on the drafts of a change."""
+JobVerb = Literal[ConsoleVerb, "revert"]
+"""All actions that a person confirms. `revert` applies to published packages and creates drafts."""
 
 
 class ReviewRequestError(ExpectedError):
@@ -54,26 +57,11 @@ class ChangeSelection:
 
 
 @dataclass(frozen=True)
-class ReviewRequest:
-    """The action that a person requests.
-
-    Attributes:
-        removals: Whether the action applies only to drafts that remove packages. If False, it applies only to all other
-            drafts.
-        accepts_conflicts: Whether the person has reviewed the conflicts of the drafts.
-        stage: The stage to which the selections are limited. "" if there is none.
-    """
-
-    verb: ConsoleVerb
-    selections: tuple[ChangeSelection, ...]
-    removals: bool = False
-    accepts_conflicts: bool = False
-    stage: str = ""
-
-
-@dataclass(frozen=True)
 class ConfirmedDraft:
     """A draft of one package, as the person saw it.
+
+    For the action `revert`, `head` is the commit of the target branch that contains the earlier content of the package,
+    and `published_head` is the commit that contains the content which the revert replaces.
 
     Attributes:
         change: The key of the change.
@@ -104,3 +92,37 @@ class ExcludedDraft:
     target: str
     package: str
     reason: BlockingReason
+
+
+@dataclass(frozen=True)
+class PublishedDraft:
+    """A draft that a job has published.
+
+    Attributes:
+        draft: The draft, as the person confirmed it.
+        commit: The commit of the target branch that published the draft. "" if a forge has merged the draft.
+    """
+
+    draft: ConfirmedDraft
+    commit: str = ""
+
+
+@dataclass(frozen=True)
+class ReviewRequest:
+    """The action that a person requests.
+
+    Attributes:
+        removals: Whether the action applies only to drafts that remove packages. If False, it applies only to all other
+            drafts.
+        accepts_conflicts: Whether the person has reviewed the conflicts of the drafts.
+        stage: The stage to which the selections are limited. "" if there is none.
+        published: The approved drafts that the action `revert` applies to. () for all other actions, which have
+            selections.
+    """
+
+    verb: JobVerb
+    selections: tuple[ChangeSelection, ...]
+    removals: bool = False
+    accepts_conflicts: bool = False
+    stage: str = ""
+    published: tuple[PublishedDraft, ...] = ()

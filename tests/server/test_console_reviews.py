@@ -112,7 +112,7 @@ def test_an_action_that_has_started_cannot_be_undone(console: ConsoleClient) -> 
 
     assert "/undo" not in late
     assert response.status_code == 409
-    assert "restore the earlier revisions" in response.text
+    assert "revert the published packages" in response.text
 
 
 def test_a_form_that_is_sent_twice_makes_one_job(console: ConsoleClient) -> None:

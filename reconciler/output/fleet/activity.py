@@ -31,6 +31,7 @@ class ActivityEvent:
         message: The subject of the commit, the causes of a draft, or the effects of a pass.
         commit: The commit that the action created. "" if there is none.
         revision: The number of the published revision. 0 for other events.
+        job: The ID of the console's job that published the revision. "" for other events.
     """
 
     actions: tuple[ActivityAction, ...]
@@ -43,6 +44,7 @@ class ActivityEvent:
     reason: str = ""
     commit: str = ""
     revision: int = 0
+    job: str = ""
 
     @property
     def publication_key(self) -> tuple[str, str, str] | None:
@@ -88,8 +90,8 @@ def merge_activity(
 
 
 def _merge(first: ActivityEvent, second: ActivityEvent) -> ActivityEvent:
-    """Merge two events of one publication or removal. The result has the revision number and the actions of both."""
-    chosen = first if first.revision else second
+    """Merge two events of one publication or removal. The result has the data of both."""
+    chosen = replace(first if first.revision else second, job=first.job or second.job)
     if first.actions == second.actions:
         return chosen
     actions = {*first.actions, *second.actions}

@@ -80,6 +80,7 @@ _ACTIONS: Mapping[str, PageAction] = {
     "/confirmations/{id}/renew": review.renew_confirmation,
     "/jobs/{id}/retry": review.retry,
     "/jobs/{id}/undo": review.undo,
+    "/jobs/{id}/revert": review.revert,
     "/restore": package.restore,
     "/searches": value.start_search,
     "/searches/{id}/cancel": value.cancel_search,

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from reconciler.output.fleet.activity import ACTIVITY_ACTIONS, ActivityEvent
 from reconciler.output.fleet.activity_csv import format_activity_csv
 from reconciler.output.fleet.results import build_activity_list
+from reconciler.review.jobs import RESULT_SECONDS
 from reconciler.server.console.activity_filters import ACTIVITY_FILTERS, check_days, list_activity
 from reconciler.server.console.listing import count_filters, list_page
 from reconciler.server.console.page import Download, PageContent, PageRequest
@@ -25,9 +26,17 @@ def build_page(page: PageRequest) -> PageContent:
             "filter_count": count_filters(query, ACTIVITY_FILTERS),
             "actions": ACTIVITY_ACTIONS,
             "day_error": check_days(query),
+            "revert_since": _find_revert_start(page),
         },
         is_from_index=True,
     )
+
+
+def _find_revert_start(page: PageRequest) -> float | None:
+    """Return the time after which approvals can be reverted. Return None if the person cannot revert approvals."""
+    if page.context.state.is_read_only or page.session.permissions.role == "viewer":
+        return None
+    return page.context.clock() - RESULT_SECONDS
 
 
 def build_csv_file(page: PageRequest) -> Download:

@@ -14,6 +14,7 @@ from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.confirmations import Confirmation
 from reconciler.review.jobs import Submission
+from reconciler.review.reverts import has_published
 from reconciler.review.review_requests import (
     CONSOLE_VERBS,
     ChangeSelection,
@@ -296,7 +297,8 @@ def build_job_page(page: PageRequest) -> PageContent:
         return build_missing_page("job", identifier)
     keys = dict.fromkeys(draft.change for item in job.items for draft in item.drafts)
     changes = [change for key in keys if (change := find_change(page, key))]
-    return PageContent("job.html", {"job": job, "changes": changes})
+    has_publications = job.verb == "approve" and job.state == "completed" and any(map(has_published, job.items))
+    return PageContent("job.html", {"job": job, "changes": changes, "has_publications": has_publications})
 
 
 def retry(page: PageRequest, _form: Form) -> PageContent | Redirect:
@@ -311,6 +313,25 @@ def retry(page: PageRequest, _form: Form) -> PageContent | Redirect:
     except ReviewRequestError as error:
         return build_refusal_page(_REFUSED, str(error))
     return Redirect(f"/jobs/{job.id}")
+
+
+def revert(page: PageRequest, _form: Form) -> PageContent | Redirect:
+    """Store the packages that a job has published, and show to which of them a revert applies."""
+    if page.context.state.is_read_only:
+        return build_refusal_page(_REFUSED, _READ_ONLY)
+    session = page.session
+    request = ReviewRequest("revert", (), published=page.context.jobs.list_published(page.request.path_params["id"]))
+    confirmation = page.context.confirmations.create(
+        page.whole_index, session.person, session.permissions, request, page.index
+    )
+    # An unknown job looks like a job whose packages the person may not read.
+    if not confirmation.drafts and not confirmation.excluded:
+        message = (
+            "No publication with this ID is stored any more. To undo the publication of a package, restore its earlier"
+            " revision."
+        )
+        return build_refusal_page(_REFUSED, message, HTTPStatus.GONE)
+    return Redirect(f"/confirmations/{confirmation.id}")
 
 
 def undo(page: PageRequest, _form: Form) -> PageContent | Redirect:
