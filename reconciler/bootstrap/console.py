@@ -239,7 +239,10 @@ def observe_pass(report: PassReport, failures: Mapping[str, GitError], completed
     rollouts = tuple(list_rollouts(plan.rollout_gates))
     removals = tuple(list_published_removals(report))
     findings = plan.list_findings()
-    return ObservedPass(plan.config_id, completed_at, targets, findings, errors, rollouts, removals, plan.objects)
+    tenants = {str(value.location): name for value in findings if (name := plan.find_finding_tenant(value))}
+    return ObservedPass(
+        plan.config_id, completed_at, targets, findings, errors, rollouts, removals, plan.objects, tenants
+    )  # fmt: skip
 
 
 def _list_unread(plan: FleetPlan) -> Iterator[tuple[Target, str]]:

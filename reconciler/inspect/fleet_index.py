@@ -46,6 +46,7 @@ class ObservedPass:
         errors: Maps each target that the pass could not read to the error.
         removals: The packages whose removal was published since the previous pass.
         objects: The objects of the config.
+        finding_tenants: The tenants of the findings. See `FleetIndex`.
     """
 
     config: str
@@ -56,6 +57,7 @@ class ObservedPass:
     rollouts: tuple[Rollout, ...] = ()
     removals: tuple[ObservedRemoval, ...] = ()
     objects: Mapping[ObjectKey, ConfigObject] = field(default_factory=dict, repr=False)
+    finding_tenants: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class FleetIndexer:
         self._pool.retain({draft.variant_digest for entry in entries for draft in entry.drafts})
         self._last = index = build_fleet_index(
             self._number, observed.completed_at, observed.config, entries, observed.findings, observed.rollouts,
-            locate_owners(entries, observed.objects),
+            locate_owners(entries, observed.objects), observed.finding_tenants,
         )  # fmt: skip
         return index
 

@@ -119,6 +119,11 @@ class Permissions:
         """Return whether the person may read all packages of a target."""
         return any(rule.covers_all_packages and rule.targets.matches(labels) for rule in self.rules)
 
+    def can_read_tenant(self, tenant: str) -> bool:
+        """Return whether the person may read all packages of a tenant, and therefore also its part of the config."""
+        rules = (rule for rule in self.rules if tenant in rule.tenants)
+        return any(rule.targets == LabelSelector() and not rule.packages for rule in rules)
+
     def can_read(self, scope: PackageScope) -> bool:
         """Return whether the person may read a package."""
         return any(rule.covers(scope) for rule in self.rules)

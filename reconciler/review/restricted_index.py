@@ -40,7 +40,8 @@ def restrict_index(index: FleetIndex, permissions: Permissions) -> FleetIndex:
     names = {entry.name for entry in readable}
     hidden = TargetNameSet(target.name for target in index.targets if target.name not in names)
     targets = [_hide_names(entry, hidden) for entry in readable]
-    findings = _select_findings(index.findings, targets, hidden)
+    findings = tuple(_select_findings(index, permissions, targets, hidden))
+    tenants = {str(value.location): name for value in findings if (name := index.find_finding_tenant(value))}
     rollouts = select_rollouts(index.rollouts, names)
     owners = {row.owner for target in targets for row in target.packages}
     places = {
@@ -48,7 +49,9 @@ def restrict_index(index: FleetIndex, permissions: Permissions) -> FleetIndex:
         for owner, place in index.owner_places.items()
         if owner in owners and not hidden.occur_in(place.file)
     }
-    return build_fleet_index(index.number, index.completed_at, index.config, targets, findings, rollouts, places)
+    return build_fleet_index(
+        index.number, index.completed_at, index.config, targets, findings, rollouts, places, tenants
+    )  # fmt: skip
 
 
 def _restrict_target(target: TargetEntry, permissions: Permissions) -> TargetEntry | None:
@@ -142,9 +145,9 @@ class TargetNameSet:
 
 
 def _select_findings(
-    findings: Iterable[Finding], targets: Iterable[TargetEntry], hidden: TargetNameSet
+    index: FleetIndex, permissions: Permissions, targets: Iterable[TargetEntry], hidden: TargetNameSet
 ) -> Iterator[Finding]:
-    """Yield the findings about readable targets and about the owners of their packages.
+    """Yield the findings about readable targets, the owners of their packages, and the config of readable tenants.
 
     Omit findings that contain the name of a hidden target.
     """
@@ -162,9 +165,12 @@ def _select_findings(
             format_object_reference(name) in owners or names.occur_in(name.rpartition("/")[2]) for name in objects
         )
 
-    for finding in findings:
+    for finding in index.findings:
         texts = f"{finding.location} {finding.message}"
-        if is_about_readable(finding.location) and not hidden.occur_in(texts):
+        is_readable = is_about_readable(finding.location) or (
+            not finding.location.package and permissions.can_read_tenant(index.find_finding_tenant(finding))
+        )
+        if is_readable and not hidden.occur_in(texts):
             yield finding
 
 

@@ -6,16 +6,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.output.fleet.model import PackageRow
+from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.server.address import API_PREFIX
-from tests.support.console import ConsoleClient, strip_tags
+from reconciler.server.console.people import Session
+from tests.support.console import ADA, ConsoleClient, open_console, sign_in, strip_tags
 from tests.support.console_server import add_targets
 from tests.support.fleet_index import create_row, create_target
+from tests.support.world import small_world
 
 WEB, WEB_2, PLUGIN = "PackageVariantSet default/web", "PackageVariantSet default/web-2", "PluginPreset greenhouse/logs"
 DAY = 1_700_000_000
@@ -46,8 +50,10 @@ def console(drafted_console: ConsoleClient) -> Iterator[ConsoleClient]:
         Finding("ZoneWeb", "m", SourceLocation(package="zone-1/web")),
         Finding("ZoneWeb2", "m", SourceLocation(package="zone-2/web", owner="PackageVariant/default/web-2-zone")),
         Finding("ZoneLogs", "m", SourceLocation("logs.yaml", 1, "PluginPreset/greenhouse/logs")),
+        Finding("ZoneFile", "m", SourceLocation("teams/green/all.yaml", 1)),
+        Finding("ZoneNew", "m", SourceLocation(package="zone-3/logs")),
     ]
-    add_targets(drafted_console, targets, findings)
+    add_targets(drafted_console, targets, findings, {"teams/green/all.yaml:1": "green", "zone-3/logs": "yellow"})
     yield drafted_console
     drafted_console.context.index_thread.index = index
 
@@ -104,9 +110,11 @@ def test_pages_and_the_api_have_the_same_targets(query: str, expected: list[str]
     [
         pytest.param("owner=PackageVariantSet+default/web", ["ZoneWeb"], id="owner-of-a-package"),
         pytest.param("owner=PackageVariant+default/web-2-zone", ["ZoneWeb2"], id="owner-in-the-location"),
-        pytest.param("owner=greenhouse", ["ZoneLogs"], id="object-of-the-config"),
+        pytest.param("owner=greenhouse", ["ZoneLogs", "ZoneNew"], id="object-of-the-config"),
         pytest.param("tenant=red", ["ZoneWeb", "ZoneWeb2"], id="tenant-of-a-package"),
         pytest.param("tenant=blue", ["ZoneLogs"], id="tenant-of-an-object"),
+        pytest.param("tenant=green", ["ZoneFile"], id="tenant-of-a-file"),
+        pytest.param("tenant=yellow", ["ZoneNew"], id="tenant-of-a-package-before-its-first-render"),
         pytest.param("tenant=blue&owner=default", [], id="tenant-and-owner"),
     ],
 )
@@ -135,6 +143,30 @@ def test_chosen_labels_are_columns(console: ConsoleClient) -> None:
     assert [strip_tags(cell) for cell in cells] == ["east", "empty", "west", "", "", ""]
     assert "?q=zone&show=stage%2Cregion%2Cnone&labels=region%3Deast" in unescape(text)
     assert text.count(" checked>") == 2
+
+
+@pytest.mark.slow
+def test_the_team_of_a_tenant_reads_the_findings_about_its_files(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    tenants = "".join(
+        f"apiVersion: reconciler.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: {name}}}\n"
+        f"spec: {{directories: ['teams/{name}/**'], allow: {{kinds: ['*']}}}}\n---\n"
+        for name in ("red", "blue")
+    )
+    broken = "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata: {name: web}\nspec: {}\n"
+    world.write({"tenants/all.yaml": tenants, "teams/red/web.yaml": broken, "other.yaml": broken.replace("web", "db")})
+    console = open_console(world)
+    console.update()
+    files = {
+        query: {item["file"] for item in read_items(console, f"/findings{query}")} for query in ("?tenant=red", "")
+    }
+    readable = []
+    for name in ("red", "blue"):
+        sign_in(console, Session(ADA, Permissions((RoleRule("viewer", tenants=(name,)),))))
+        readable.append({item["file"] for item in read_items(console, "/findings")})
+
+    assert files == {"?tenant=red": {"teams/red/web.yaml"}, "": {"teams/red/web.yaml", "other.yaml"}}
+    assert readable == [{"teams/red/web.yaml"}, set()]
 
 
 def test_the_filter_for_tenants_needs_tenants(drafted_console: ConsoleClient) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -190,13 +190,19 @@ def create_findings(count: int) -> Iterator[Finding]:
         yield Finding("CelEvaluationFailed", "no such key: zone", location)
 
 
-def add_targets(client: ConsoleClient, targets: Iterable[TargetEntry], findings: Iterable[Finding]) -> None:
+def add_targets(
+    client: ConsoleClient,
+    targets: Iterable[TargetEntry],
+    findings: Iterable[Finding],
+    finding_tenants: Mapping[str, str] | None = None,
+) -> None:
     """Add targets and findings to the index of a console."""
     index = client.context.index
     assert index is not None
     client.context.index_thread.index = build_fleet_index(
-        index.number + 1, index.completed_at, index.config, (*index.targets, *targets), (*index.findings, *findings)
-    )
+        index.number + 1, index.completed_at, index.config, (*index.targets, *targets),
+        (*index.findings, *findings), finding_tenants=finding_tenants,
+    )  # fmt: skip
 
 
 def open_updated_console(world: World, extra_targets: int = 0) -> ConsoleClient:

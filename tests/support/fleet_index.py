@@ -43,8 +43,13 @@ def create_target(name: str, labels: Mapping[str, str], *rows: PackageRow) -> Ta
     return TargetEntry(name, labels, f"https://example.com/{name}.git", f"clusters/{name}", packages=rows)
 
 
-def create_index(targets: Iterable[TargetEntry], findings: Iterable[Finding] = (), number: int = 1) -> FleetIndex:
-    return build_fleet_index(number, 1_000, "config", targets, findings)
+def create_index(
+    targets: Iterable[TargetEntry],
+    findings: Iterable[Finding] = (),
+    number: int = 1,
+    finding_tenants: Mapping[str, str] | None = None,
+) -> FleetIndex:
+    return build_fleet_index(number, 1_000, "config", targets, findings, finding_tenants=finding_tenants)
 
 
 def create_large_index(count: int, risk: RiskClass = "fields") -> FleetIndex:

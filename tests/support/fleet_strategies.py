@@ -61,8 +61,11 @@ FLEETS = st.builds(
             location=st.builds(
                 SourceLocation,
                 object=st.sampled_from([f"Repository/default/{name}" for name in NAMES]),
-                package=st.sampled_from([f"{name}/web" for name in NAMES]),
+                package=st.sampled_from(["", *(f"{name}/web" for name in NAMES)]),
             ),
         )
+    ),
+    finding_tenants=st.dictionaries(
+        st.sampled_from([f"Repository/default/{name}" for name in NAMES]), st.sampled_from(["payments", "shop"])
     ),
 )

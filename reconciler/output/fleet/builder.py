@@ -48,18 +48,21 @@ def build_fleet_index(
     findings: Iterable[Finding],
     rollouts: Iterable[Rollout] = (),
     owner_places: Mapping[str, SourceLocation] | None = None,
+    finding_tenants: Mapping[str, str] | None = None,
 ) -> FleetIndex:
     """Return the index of these targets.
 
     Args:
         completed_at: The end of the pass, in seconds since 1970.
         owner_places: The places of the owners in the config. See `FleetIndex`.
+        finding_tenants: The tenants of the findings. See `FleetIndex`.
     """
     entries = tuple(sorted(targets, key=lambda target: target.name))
     changes = sorted(_group_drafts(entries), key=lambda change: change.sort_key)
     return FleetIndex(
-        number, completed_at, config, entries, tuple(changes), tuple(findings), tuple(rollouts), owner_places or {}
-    )
+        number, completed_at, config, entries, tuple(changes), tuple(findings), tuple(rollouts), owner_places or {},
+        finding_tenants or {},
+    )  # fmt: skip
 
 
 def _group_drafts(targets: Iterable[TargetEntry]) -> Iterator[ReviewChange]:

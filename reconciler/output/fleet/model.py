@@ -311,6 +311,8 @@ class FleetIndex:
         rollouts: The rollouts of override rules.
         owner_places: The file and the line in the config of each object in `PackageRow.owner`, if the config contains
             the object.
+        finding_tenants: The tenant of each finding, by the text of its location. Findings that belong to the platform
+            team are omitted.
     """
 
     number: int
@@ -321,6 +323,11 @@ class FleetIndex:
     findings: tuple[Finding, ...] = ()
     rollouts: tuple[Rollout, ...] = ()
     owner_places: Mapping[str, SourceLocation] = field(default_factory=dict)
+    finding_tenants: Mapping[str, str] = field(default_factory=dict)
+
+    def find_finding_tenant(self, finding: Finding) -> str:
+        """Return the tenant that owns the file, the object or the package of a finding. "" for the platform team."""
+        return self.finding_tenants.get(str(finding.location), "")
 
     @cached_property
     def by_target(self) -> Mapping[str, TargetEntry]:
@@ -389,8 +396,9 @@ class FleetIndex:
 
     @cached_property
     def tenants(self) -> tuple[str, ...]:
-        """The names of the tenants that own packages, sorted."""
-        return tuple(sorted(frozenset().union(*self.tenants_by_owner.values()) - {""}))
+        """The names of the tenants that own packages, or files with findings, sorted."""
+        names = frozenset(self.finding_tenants.values()).union(*self.tenants_by_owner.values())
+        return tuple(sorted(names - {""}))
 
     @cached_property
     def label_names(self) -> tuple[str, ...]:

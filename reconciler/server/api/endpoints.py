@@ -170,7 +170,8 @@ ENDPOINTS = (
         (
             Parameter("severity", "The severity of the finding.", tuple(SEVERITIES)),
             Parameter("code", "The code of the finding."),
-            Parameter("q", "A text that the message or the location contains."), _TENANT,
+            Parameter("q", "A text that the message or the location contains."),
+            Parameter("tenant", "The name of the tenant that owns the package, the object or the file of the finding."),
             Parameter("owner", "The config object of the finding, or the object that requests its package."),
         ),
         is_list=True,

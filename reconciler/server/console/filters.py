@@ -159,15 +159,19 @@ def _has_scope(index: FleetIndex, finding: Finding, owner: str, tenant: str) -> 
     """Return whether a finding belongs to this owner and to this tenant. The value "" matches every finding.
 
     A finding belongs to two kinds of owners: to its own object, and to the objects that request its package. It belongs
-    to the tenant of its package. If the finding has no package, it belongs to the tenants of all packages that its
-    object requests.
+    to the tenant of its package, its object or its file. An object of the platform team belongs to the tenants of all
+    packages that the object requests.
     """
     location = finding.location
     target, _, package = location.package.partition("/")
     row = index.find_row(target, package)
     owners = {format_object_reference(text) for text in (location.object, location.owner) if text}
     owners |= {row.owner} if row else set()
-    tenants = {row.tenant} if row else {name for one in owners for name in index.tenants_by_owner.get(one, ())}
+    # The row of a package has no tenant before the first render of the package.
+    if name := (row.tenant if row else "") or index.find_finding_tenant(finding):
+        tenants = {name}
+    else:
+        tenants = {""} if row else {name for one in owners for name in index.tenants_by_owner.get(one, ())}
     # If the text is the complete name of an object, select only this object, as in other lists.
     is_name = owner in index.tenants_by_owner
     has_owner = owner in owners if is_name else any(owner.lower() in one.lower() for one in owners)

@@ -88,6 +88,35 @@ def test_the_index_contains_only_what_the_person_may_read(
     assert [finding.code for finding in index.findings] == codes
 
 
+@pytest.mark.parametrize(
+    ("rule", "codes"),
+    [
+        pytest.param(RoleRule("viewer", tenants=("payments",)), ["Own", "Package"], id="tenant"),
+        pytest.param(RoleRule("viewer", tenants=("shop",)), [], id="other-tenant"),
+        pytest.param(RoleRule("viewer", tenants=("payments",), targets=NORTH), ["Package"], id="some-targets"),
+        pytest.param(RoleRule("viewer", tenants=("payments",), packages=("web",)), ["Package"], id="some-packages"),
+        pytest.param(RoleRule("viewer", targets=NORTH), ["Package"], id="targets"),
+    ],
+)
+def test_a_person_reads_the_findings_about_the_config_of_a_readable_tenant(rule: RoleRule, codes: list[str]) -> None:
+    findings = [
+        Finding("Own", "unknown field", SourceLocation("payments.yaml", 4)),
+        Finding("OwnWithHiddenName", "unknown cluster lisbon", SourceLocation("payments.yaml", 5)),
+        Finding("Package", "unknown field", SourceLocation(package="berlin/web")),
+        Finding("OtherPackage", "unknown field", SourceLocation(package="berlin/db")),
+        Finding("Platform", "unknown field", SourceLocation("clusters.yaml", 1)),
+    ]
+    tenants = {"payments.yaml:4": "payments", "payments.yaml:5": "payments", "berlin/db": "payments"}
+    targets = [
+        create_target("berlin", {"region": "north"}, create_row("berlin", "web", tenant="payments")),
+        create_target("lisbon", {"region": "south"}),
+    ]
+    index = restrict_index(create_index(targets, findings, finding_tenants=tenants), Permissions((rule,)))
+
+    assert [finding.code for finding in index.findings] == codes
+    assert set(index.finding_tenants) == ({"payments.yaml:4"} if "Own" in codes else set())
+
+
 def test_the_content_of_a_variant_comes_from_a_readable_target() -> None:
     index = restrict_index(create_fleet(), Permissions((RoleRule("viewer", targets=SOUTH),)))
 
