@@ -127,6 +127,7 @@ GENERAL_LINES = (
     ("{'a': 1, x: 2, 'b': 3}", "add_checked_entry(budget, v1, 'b', 3)"),
     ("!(-(x == x))", "v4 = not v3 if type(v3) is bool else invert(v3)"),
     ("x[?'a']", "v2 = read_optional_index(budget, v1, 'a')"),
+    ("math.bitAnd(x, x)", "v2 = GENERAL"),
 )
 """Expressions with a line of their code that calls a general function or tests a class, because special code would
 change the result.
