@@ -66,7 +66,9 @@ def test_the_input_is_kept_while_the_person_signs_in(console: ConsoleClient, pro
     sign_in = submit(browser, path, referer=f"http://127.0.0.1{path}/submit")
     # The script of a dialog follows this header, because it cannot follow a redirect to another page.
     dialog = browser.post(f"{path}/submit", {"reason": REASON, "count": "2"}, accept="*/*")
-    start = browser.get(sign_in.headers["location"]).text.partition('class="button" href="')[2].partition('"')[0]
+    start = (
+        browser.get(sign_in.headers["location"]).text.partition('class="button primary" href="')[2].partition('"')[0]
+    )
     returned = browser.get(provider.authorize(browser.get(start.replace("&amp;", "&")).headers["location"]))
     page = browser.get(returned.headers["location"]).text
 

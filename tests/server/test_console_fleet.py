@@ -15,7 +15,7 @@ from reconciler.output.fleet.publications import Publication
 from reconciler.review.activity_lists import ActivityLists
 from tests.support.console import ConsoleClient, strip_tags
 from tests.support.console_server import add_targets
-from tests.support.fleet_index import create_row, create_target
+from tests.support.fleet_index import create_index, create_row, create_target
 
 SECONDS = 3_000_000_000
 
@@ -43,6 +43,12 @@ def read_section(console: ConsoleClient, path: str, name: str) -> str:
     text = console.get(path).text
     (found,) = re.findall(rf'<section aria-labelledby="{name}">(.*?)</section>', text, re.DOTALL)
     return strip_tags(found)
+
+
+def test_an_empty_fleet_has_no_table_of_packages(console: ConsoleClient) -> None:
+    console.context.index_thread.index = create_index((), number=1_000)
+
+    assert read_section(console, "/", "health") == "Packages There are no targets."
 
 
 def test_equal_publications_of_several_targets_are_one_row(console: ConsoleClient) -> None:

@@ -154,6 +154,16 @@ def test_unknown_names_have_the_status_404(path: str, console: ConsoleClient) ->
     assert "There is no" in response.text
 
 
+@pytest.mark.parametrize("kind", ["job", "search"])
+def test_an_unknown_result_is_no_object_of_the_fleet(kind: str, console: ConsoleClient) -> None:
+    path = {"job": "/jobs/none", "search": "/searches/none"}[kind]
+    response = console.get(path)
+
+    assert response.status_code == 404
+    assert f"There is no {kind} none" in response.text
+    assert "The last pass did not find it" not in response.text
+
+
 @pytest.mark.slow
 def test_a_value_has_the_steps_that_set_it(console: ConsoleClient) -> None:
     path = "/targets/berlin/packages/gateway?resource=Deployment/gateway&pointer=/spec/replicas"

@@ -52,7 +52,7 @@ def test_a_person_signs_in_and_returns_to_the_page(console: ConsoleClient, provi
     with capture_logs() as events:
         redirect = browser.get("/changes?state=waiting&q=gate%20way")
         page = browser.get(redirect.headers["location"])
-        link = page.text.partition('class="button" href="')[2].partition('"')[0].replace("&amp;", "&")
+        link = page.text.partition('class="button primary" href="')[2].partition('"')[0].replace("&amp;", "&")
         completed = browser.get(provider.authorize(browser.get(link).headers["location"]))
 
     assert redirect.status_code == 303

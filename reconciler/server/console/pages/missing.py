@@ -12,6 +12,12 @@ def build_missing_page(kind: str, name: str) -> PageContent:
     return PageContent("missing.html", {"kind": kind, "name": name}, HTTPStatus.NOT_FOUND)
 
 
+def build_forgotten_page(kind: str, name: str) -> PageContent:
+    """Build the page for a job or a search that does not exist any more, or that the person may not read."""
+    message = f"The {kind} does not exist any more, or you may not read it."
+    return build_refusal_page(f"There is no {kind} {name}", message, HTTPStatus.NOT_FOUND)
+
+
 def build_refusal_page(title: str, message: str, status: HTTPStatus = HTTPStatus.CONFLICT) -> PageContent:
     """Build the page for an action that is not possible."""
     return PageContent("review_error.html", {"title": title, "message": message}, status)

@@ -29,7 +29,7 @@ from reconciler.server.console.forms import Form, is_same_origin
 from reconciler.server.console.listing import is_number
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.server.console.pages.change import find_change
-from reconciler.server.console.pages.missing import build_missing_page, build_refusal_page
+from reconciler.server.console.pages.missing import build_forgotten_page, build_refusal_page
 from reconciler.server.request_ids import read_request_id
 
 _KEY_BYTES = 16
@@ -294,7 +294,7 @@ def build_job_page(page: PageRequest) -> PageContent:
     identifier = page.request.path_params["id"]
     job = page.context.jobs.find(identifier, page.session.person, page.session.permissions)
     if job is None:
-        return build_missing_page("job", identifier)
+        return build_forgotten_page("job", identifier)
     keys = dict.fromkeys(draft.change for item in job.items for draft in item.drafts)
     changes = [change for key in keys if (change := find_change(page, key))]
     has_publications = job.verb == "approve" and job.state == "completed" and any(map(has_published, job.items))

@@ -16,7 +16,7 @@ from reconciler.output.json_data import read_mapping
 from reconciler.review.restricted_index import TargetNameSet, list_hidden_names
 from reconciler.server.console.forms import Form
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
-from reconciler.server.console.pages.missing import build_missing_page, build_refusal_page
+from reconciler.server.console.pages.missing import build_forgotten_page, build_missing_page, build_refusal_page
 
 MAX_CHARACTERS = 1_000
 """The maximal length of the name of a resource, and of a pointer."""
@@ -90,7 +90,7 @@ def build_search_page(page: PageRequest) -> PageContent:
     """Build the page of a search."""
     search = _find_search(page)
     if search is None:
-        return build_missing_page("search", page.request.path_params["id"])
+        return build_forgotten_page("search", page.request.path_params["id"])
     is_hidden = _find_hidden_names(page).occur_in(f"{search.error} {json.dumps(search.data)}")
     items = () if is_hidden else search.data.get("items", ())
     value = search.value
@@ -114,6 +114,6 @@ def cancel_search(page: PageRequest, _form: Form) -> PageContent | Redirect:
     """Cancel a search."""
     search = _find_search(page)
     if search is None:
-        return build_missing_page("search", page.request.path_params["id"])
+        return build_forgotten_page("search", page.request.path_params["id"])
     page.context.searches.cancel(search.id)
     return Redirect(f"/searches/{search.id}")
