@@ -542,7 +542,7 @@ def test_the_client_secret_is_read_again_after_a_change(
     (tmp_path / "secret").write_text(SECRET)
 
     assert "invalid_client" in wrong.text
-    assert "the file in the setting console.oidc.client_secret_file cannot be read" in missing.text
+    assert "The file in the setting console.oidc.client_secret_file cannot be read." in missing.text
     assert Browser(console).sign_in(provider).status_code == 303
 
 
