@@ -8,9 +8,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from reconciler.server.request_ids import read_request_id
 from reconciler.server.request_origin import OriginRules, is_proxy_connection
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import HTTP_METHODS, HTTP_REQUEST_DURATION, HTTP_REQUESTS
@@ -53,7 +55,11 @@ class RequestMetrics:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Process a request."""
-        with request_span(get_known_method(scope), self._get_trace_parent(scope)) as span:
+        parent = self._get_trace_parent(scope)
+        with (
+            log.request_scope(read_request_id(Request(scope))),
+            request_span(get_known_method(scope), parent) as span,
+        ):
             await self._process(scope, receive, send, span)
 
     def _get_trace_parent(self, scope: Scope) -> str:

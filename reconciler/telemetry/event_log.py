@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import RLock
 from typing import Any
+
+_REQUEST_ID = ContextVar("request_id", default="")
 
 
 class EventLog:
@@ -38,6 +41,20 @@ class EventLog:
             yield
         finally:
             self.pass_id = self.trace_id = ""
+
+    @property
+    def request_id(self) -> str:
+        """The ID of the HTTP request that the current thread or task processes. "" if there is none."""
+        return _REQUEST_ID.get()
+
+    @contextmanager
+    def request_scope(self, request_id: str) -> Iterator[None]:
+        """Add the ID of an HTTP request to all events in the `with` block, also to events of threads that it awaits."""
+        token = _REQUEST_ID.set(request_id)
+        try:
+            yield
+        finally:
+            _REQUEST_ID.reset(token)
 
     def debug(self, event: str, **fields: object) -> None:
         """Log an event that helps only to debug the daemon."""

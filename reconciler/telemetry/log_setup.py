@@ -37,6 +37,8 @@ def configure_log(level: str, shard: str, *, as_json: bool) -> None:
         event.update(common_fields)
         if log.pass_id:
             event["pass_id"] = log.pass_id
+        if log.request_id:
+            event.setdefault("request_id", log.request_id)
         if log.trace_id:
             event["trace_id"] = log.trace_id
         return event

@@ -18,7 +18,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 PAGE = PROJECT / "docs/reference/log-events.md"
 LEVELS = frozenset({"debug", "info", "warning", "error"})
 # Members of the logger that log no event.
-OTHER_MEMBERS = frozenset({"configure_with", "pass_id", "pass_scope", "trace_id"})
+OTHER_MEMBERS = frozenset({"configure_with", "pass_id", "pass_scope", "request_id", "request_scope", "trace_id"})
 NAME = re.compile(r"[a-z]+(_[a-z]+)*\Z")
 FORBIDDEN_FIELDS = frozenset({"why", "cluster"})
 _EVENT_ROW = re.compile(r"^\| `(?P<name>\w+)` \| (?P<levels>[\w, ]+) \| .+ \| (?P<fields>.*?) ?\|$", re.MULTILINE)

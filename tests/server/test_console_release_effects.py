@@ -83,7 +83,7 @@ def test_effects_without_changed_resources(console: ConsoleClient) -> None:
     cases = [
         (
             DraftReleaseEffects("reconciler show --effects a/b", error="takes longer"),
-            "The effects are unknown: takes longer Command: reconciler show --effects a/b",
+            "The effects are unknown: takes longer Try again Request ID: run-1 Command: reconciler show --effects a/b",
         ),
         (
             DraftReleaseEffects("", ({"release": "shop/web", "unknownReason": "no helm"},)),
@@ -94,7 +94,7 @@ def test_effects_without_changed_resources(console: ConsoleClient) -> None:
     ]
     for effects, text in cases:
         use_effects(console, effects)
-        assert text in strip_tags(console.get(path).text)
+        assert text in strip_tags(console.get(path, x_request_id="run-1").text)
 
 
 def test_a_change_without_a_release_has_no_effects(console: ConsoleClient) -> None:

@@ -22,6 +22,7 @@ from reconciler.server.console.people import Session
 from reconciler.server.console.staleness import find_staleness
 from reconciler.server.console.topics import FLEET_TOPIC
 from reconciler.server.console.urls import build_change_url, build_finding_url, build_package_url, build_target_url
+from reconciler.server.request_ids import read_request_id
 
 _PACKAGE, _SHARED_PACKAGE = "reconciler.server.console", "reconciler.output.pages"
 _DIALOG = "review"
@@ -45,6 +46,7 @@ def render_page(
     page = _load_environment().get_template(template)
     variables = {
         "request_path": request.url.path,
+        "request_id": read_request_id(request),
         "query": request.query_params,
         "is_dialog": request.headers.get("hx-target") == _DIALOG,
         "context": context,

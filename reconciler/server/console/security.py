@@ -1,9 +1,12 @@
-"""Headers that protect the pages of the console from content of other sites."""
+"""Headers of the console: they protect its pages from content of other sites, and contain the ID of the request."""
 
 from __future__ import annotations
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reconciler.server.request_ids import REQUEST_ID_HEADER, read_request_id
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -20,7 +23,7 @@ _TRANSPORT_SECURITY = "max-age=31536000"
 
 
 class SecurityHeaders:
-    """Adds the security headers to each response of the console."""
+    """Adds the security headers and the ID of the request to each response of the console and of the API."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -32,6 +35,7 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(_HEADERS)
+                headers[REQUEST_ID_HEADER] = read_request_id(Request(scope))
                 if scope.get("scheme") == "https":
                     headers["Strict-Transport-Security"] = _TRANSPORT_SECURITY
             await send(message)

@@ -18,8 +18,9 @@ from reconciler.output.fleet.model import DraftMember, TargetEntry, VariantConte
 from reconciler.output.fleet.resource_diffs import ResourceDiff
 from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.text import format_object_reference
-from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.reconcile.failures import repository_boundary
 from reconciler.server.console.context import ConsoleContext
+from reconciler.server.console.failed_parts import report_failed_part
 
 MAX_LINES = 400
 MAX_RESOURCE_LINES = 5_000
@@ -94,8 +95,7 @@ def read_diffs(
     except DraftMovedError:
         return ShownDiffs(error="The draft has changed since the last pass. The next pass shows its new content.")
     except GitError as error:
-        log_if_internal(error)
-        return ShownDiffs(error=error.full_message)
+        return ShownDiffs(error=report_failed_part(error))
     conflicting = {format_object_reference(conflict.resource) for conflict in content.conflicts}
     conflicting |= {conflict.file for conflict in content.conflicts if not conflict.resource}
     ordered = sorted(draft.diffs, key=lambda diff: diff.title not in conflicting)

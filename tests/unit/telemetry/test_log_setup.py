@@ -38,6 +38,18 @@ def test_each_line_of_json_has_the_common_fields(capsys: pytest.CaptureFixture[s
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", first["timestamp"])
 
 
+def test_all_events_of_a_request_have_its_id(capsys: pytest.CaptureFixture[str]) -> None:
+    with unchanged_logs():
+        configure_log("info", "1/1", as_json=True)
+        with log.request_scope("run-7"):
+            log.info("draft_pushed")
+            log.info("review_action", request_id="run-6")
+        log.info("draft_pushed")
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+    assert [event.get("request_id") for event in events] == ["run-7", "run-6", None]
+
+
 def test_lines_of_text_omit_the_fields_with_constant_values(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,8 @@ from reconciler.inspect.package_content import PackageMissingError
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import PackageRow, TargetEntry
 from reconciler.output.fleet.resource_diffs import ResourceDiff
-from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.reconcile.failures import repository_boundary
+from reconciler.server.console.failed_parts import report_failed_part
 from reconciler.server.console.listing import list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.shown_diffs import MAX_RESOURCE_LINES, find_hidden
@@ -116,5 +117,4 @@ def _compare(page: PageRequest, left: PackageRow, right: PackageRow) -> tuple[Se
     except PackageMissingError as error:
         return (), str(error)
     except GitError as error:
-        log_if_internal(error)
-        return (), error.full_message
+        return (), report_failed_part(error)

@@ -9,7 +9,8 @@ from reconciler.krm.findings import SourceLocation
 from reconciler.output.findings.code_scanning import SCOPE_EFFECTS
 from reconciler.output.findings.excerpts import Excerpt, build_excerpt
 from reconciler.reconcile.codes import ALL_CODES
-from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.reconcile.failures import repository_boundary
+from reconciler.server.console.failed_parts import report_failed_part
 from reconciler.server.console.filters import FINDING_FILTERS, SEVERITIES, filter_findings
 from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.listing import count_filters, list_page
@@ -40,6 +41,7 @@ def build_finding_page(page: PageRequest) -> PageContent:
     group = next((group for group in group_findings(page.index.findings) if group.id == identifier), None)
     if group is None:
         return build_missing_page("finding", identifier)
+    excerpt, error = _read_excerpt(page, group.first.location)
     return PageContent(
         "finding.html",
         {
@@ -47,23 +49,25 @@ def build_finding_page(page: PageRequest) -> PageContent:
             "listing": list_page(group.places, page.request.query_params),
             "code": next((code for code in ALL_CODES if code.name == group.first.code), None),
             "effects": SCOPE_EFFECTS,
-            "excerpt": _read_excerpt(page, group.first.location),
+            "excerpt": excerpt,
+            "excerpt_error": error,
         },
     )
 
 
-def _read_excerpt(page: PageRequest, location: SourceLocation) -> Excerpt | None:
-    """Return the lines around a location in the config. Return None if there is no such location.
+def _read_excerpt(page: PageRequest, location: SourceLocation) -> tuple[Excerpt | None, str]:
+    """Return the lines around a location in the config, or the reason why they cannot be read.
+
+    Return None and "" if there is no such location.
 
     Lines can contain names of other objects. Therefore, only people who may read everything can read them.
     """
     is_in_config = location.file and location.line and not location.package
     if not is_in_config or not page.session.permissions.reads_everything:
-        return None
+        return None, ""
     try:
         with repository_boundary(f"the file {location.file} of the config"):
             content = page.context.config.read_file(page.index.config, location.file)
     except GitError as error:
-        log_if_internal(error)
-        return Excerpt(reason=f"The file cannot be read: {error.message}")
-    return build_excerpt(content, location.line) if content is not None else None
+        return None, report_failed_part(error)
+    return (build_excerpt(content, location.line) if content is not None else None), ""

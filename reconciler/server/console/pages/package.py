@@ -12,6 +12,7 @@ from reconciler.reconcile.remotes.targets import UnknownTargetError
 from reconciler.review.permissions import PackageScope
 from reconciler.review.restricted_index import hide_publication_names, list_hidden_names
 from reconciler.review.review_requests import ReviewRequestError
+from reconciler.server.console.failed_parts import report_failed_part
 from reconciler.server.console.forms import Form
 from reconciler.server.console.listing import is_number, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
@@ -70,8 +71,7 @@ def _read(page: PageRequest, target: str, package: str, *, should_read_configs: 
     except PackageMissingError as error:
         return PublishedPackage(), str(error)
     except GitError as error:
-        log_if_internal(error)
-        return PublishedPackage(), error.full_message
+        return PublishedPackage(), report_failed_part(error)
 
 
 def restore(page: PageRequest, form: Form) -> PageContent | Redirect:

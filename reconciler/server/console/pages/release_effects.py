@@ -29,7 +29,9 @@ def build_page(page: PageRequest) -> PageContent:
         return build_missing_page("change", key)
     variant = select_variant(change, query.get("variant", ""), query.get("target", ""))
     member = select_member(variant, query.get("target", ""))
-    values = {"change": change, "first": member, "releases": _read(page, variant, member)}
+    releases = _read(page, variant, member)
+    is_hidden = releases is not None and releases.error == HIDDEN_TEXT
+    values = {"change": change, "first": member, "releases": releases, "is_hidden": is_hidden}
     return PageContent("release_effects.html", values)
 
 

@@ -12,8 +12,9 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.activity import ActivityEvent
 from reconciler.output.fleet.model import PackageRow, TargetEntry
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
-from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.reconcile.failures import repository_boundary
 from reconciler.review.stages import find_stage
+from reconciler.server.console.failed_parts import report_failed_part
 from reconciler.server.console.filters import PACKAGE_FILTERS, filter_packages
 from reconciler.server.console.listing import count_filters, list_page, read_choice
 from reconciler.server.console.page import PageContent, PageRequest
@@ -104,8 +105,7 @@ def _build_resources(data: _TargetData) -> dict[str, Any]:
     except PackageMissingError as missing:
         error = str(missing)
     except GitError as unreadable:
-        log_if_internal(unreadable)
-        error = unreadable.full_message
+        error = report_failed_part(unreadable)
     return {"listing": listing, "resources": found, "error": error}
 
 

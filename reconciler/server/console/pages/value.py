@@ -33,7 +33,7 @@ def build_value_page(
         "value.html",
         {
             "target": target, "row": row, "resource": resource, "pointer": pointer, "explanation": explanation,
-            "step_url": partial(_build_step_url, page, target, upstream),
+            "is_hidden": explanation.error == _HIDDEN, "step_url": partial(_build_step_url, page, target, upstream),
         },
     )  # fmt: skip
 

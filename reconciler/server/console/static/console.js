@@ -388,7 +388,7 @@ document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
 });
 document.body.addEventListener("htmx:afterSwap", ({ detail }) => {
   if (detail.target !== review) return;
-  if (!review.childElementCount) review.textContent = `The action failed with status ${detail.xhr.status}. Try again.`;
+  if (!review.childElementCount) review.textContent = `The action failed with status ${detail.xhr.status}. Try again.${formatRequestId(detail.xhr)}`;
   if (!reviewDialog.open) reviewDialog.showModal();
 });
 document.body.addEventListener("htmx:sendError", ({ detail }) => {
@@ -400,6 +400,11 @@ document.body.addEventListener("htmx:sendError", ({ detail }) => {
 reviewDialog.addEventListener("close", () => review.replaceChildren());
 
 // Parts of a page that load: the style sheet shows a placeholder, and a failed part has a message with a button.
+
+function formatRequestId(xhr) {
+  const id = xhr.getResponseHeader("X-Request-Id");
+  return id ? ` Request ID: ${id}.` : "";
+}
 
 const isAutomatic = (detail) => "X-Automatic" in detail.requestConfig.headers;
 
@@ -417,7 +422,7 @@ function showPartError({ detail }) {
   const button = document.createElement("button");
   message.className = "banner error part-error";
   message.setAttribute("role", "alert");
-  message.textContent = xhr.status ? `This part cannot be loaded (status ${xhr.status}). ` : "This part cannot be loaded, because the service does not respond. ";
+  message.textContent = xhr.status ? `This part cannot be loaded (status ${xhr.status}).${formatRequestId(xhr)} ` : "This part cannot be loaded, because the service does not respond. ";
   button.type = "button";
   button.textContent = "Try again";
   // If the request fails again, htmx reports an event, and this function shows the new message.
