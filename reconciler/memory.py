@@ -34,7 +34,10 @@ class _CacheUsage:
         self._misses: deque[int] = deque(maxlen=_RECENT_PASS_COUNT)
 
     def has_mostly_old_entries(self, misses: int, size: int) -> bool:
-        """Record the misses of one pass. Return whether most entries of the cache are from older passes."""
+        """Record the cache misses of one pass. Return whether most entries of the cache are from older passes.
+
+        Each miss adds an entry. Thus, the number of misses is the number of new entries.
+        """
         self._misses.append(misses - self._earlier_misses)
         self._earlier_misses = misses
         return size > _MAX_RELATIVE_SIZE * max(self._misses) + _MIN_ENTRIES

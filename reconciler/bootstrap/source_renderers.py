@@ -57,7 +57,7 @@ def build_source_renderers(settings: Settings, artifacts: ArtifactInputs, search
 
 def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     """Build the engine that renders charts."""
-    # Import the engine here, because most fleets have no charts.
+    # The import takes long, and most fleets have no charts. Thus, import the engine only for the first chart.
     from reconciler.packages.charts.package_files import OutputRules
     from reconciler.sources.engine_programs import EngineProgram
     from reconciler.sources.helm import HelmEngine, HelmOptions

@@ -64,7 +64,7 @@ class TooManySearchesError(ExpectedError):
 
 
 class CauseSearches:
-    """Starts and cancels searches. Threads can share the object.
+    """Starts and cancels searches for the commit that caused a value. Threads can share the object.
 
     Args:
         options: The command-line options that locate the config, the settings and the repositories.

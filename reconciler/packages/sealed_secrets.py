@@ -29,7 +29,7 @@ def format_scope_change(cause: str, old: str, new: str, excluded_from: str) -> s
 
     Args:
         cause: The function or the policies that change the scope.
-        excluded_from: The kind of the cause, for the next step: "function" or "policy".
+        excluded_from: The noun for the cause in the next step of the message: "function" or "policy".
     """
     return (
         f"{cause} changes the scope of the SealedSecret from {old} to {new}, so that its controller cannot decrypt the"

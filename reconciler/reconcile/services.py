@@ -105,7 +105,7 @@ class PlanPublisher(Protocol):
         ...
 
     def store_known_heads(self, heads: KnownHeads) -> None:
-        """Write the known heads of target branches to the cache file. A publisher that does not push does nothing."""
+        """Write the known heads of target branches to the cache file. The publisher of a dry run does nothing."""
         ...
 
 

@@ -223,7 +223,7 @@ class ReviewJobs:
         return repeated
 
     def undo(self, job_id: str, person: Reviewer) -> ReviewJob:
-        """Complete a job that has not started, so that it has no effect. Do nothing if the job is already undone.
+        """Cancel a job that has not started, and mark it as completed. Do nothing if the job is already undone.
 
         Raises:
             ReviewRequestError: The person has no such job, or the job has started.

@@ -118,7 +118,7 @@ class ScriptProcess:
 
     @property
     def process_id(self) -> int | None:
-        """The ID of the current process. None before the first call, and after the process has ended."""
+        """The ID of the running process. None before the first call of a script, and after the process has ended."""
         return self._worker.process.pid if self._worker else None
 
     def end(self) -> None:

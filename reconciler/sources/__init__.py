@@ -1,4 +1,4 @@
-"""Adapters for package sources that are not Git repositories: chart repositories, registries, and programs that render.
+"""Adapters for package sources that are not Git repositories: chart repositories, registries, and rendering programs.
 
 `artifacts.py` reads charts and artifacts. The rules about the content of a source are in `reconciler/packages`, and the
 code that decides which version a package uses is in `reconciler/controllers`.

@@ -121,7 +121,8 @@ class ValueSources:
 
         Args:
             reads: The paths of these values, e.g. `("spec", "size")`.
-            instance: The addon instance that contains the expression. None if the component definition contains it.
+            instance: The addon instance that contains the expression. None for an expression of the
+                component definition.
         """
         return [source for read in sorted(reads) for source in self._find_sources(read[0], read[1:], instance)]
 

@@ -56,7 +56,7 @@ class YamlEditor:
         return _parse_document(text).documents[0].data
 
     def edit(self, text: str, data: Any) -> str:
-        """Return the text after the smallest change that makes it contain `data`."""
+        """Change the text as little as possible so that it contains `data`. Return the new text."""
         file = _parse_document(text)
         return file.replace(0, edit_document(file.documents[0], data)).to_bytes().decode()
 

@@ -251,7 +251,7 @@ _NUMBER = re.compile(
     r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
 )
 _BASES = {"decimal": 10, "octal": 8, "hexadecimal": 16}
-# Read a number with more than 4,000 digits as a string, because Python rejects it, and it is probably not a number.
+# Python rejects numbers with more than 4,000 digits. Read such a text as a string.
 _MAX_DIGITS = 4_000
 
 

@@ -36,7 +36,7 @@ _INTEGER = re.compile(
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _BASES = {"dec": 10, "oct": 8, "hex": 16, "bin": 2}
 _MISSING = object()
-# Read a number with more than 4,000 digits as a string, because Python rejects it, and it is probably not a number.
+# Python rejects numbers with more than 4,000 digits. Read such a text as a string.
 _MAX_DIGITS = 4_000
 
 

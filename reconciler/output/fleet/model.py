@@ -98,7 +98,7 @@ class VariantContent:
 
 @dataclass(frozen=True)
 class IndexedDraft:
-    """A draft with the key of its change, and the digest and content of its variant."""
+    """A draft, the key of its change, and the digest and the content of its variant."""
 
     member: DraftMember
     change_key: str
@@ -124,7 +124,7 @@ class ChangeVariant:
 
 @dataclass(frozen=True)
 class ReviewChange:
-    """The drafts of all targets with one cause. The variant with the most targets comes first.
+    """All drafts that have the same cause, on all targets. The variant with the most targets comes first.
 
     Attributes:
         title: The operation, the package and the version change, such as `update gateway v1 → v2`. Names of targets

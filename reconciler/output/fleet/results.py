@@ -63,7 +63,7 @@ class VariantEntry(OutputModel):
 
 
 class ChangeEntry(OutputModel):
-    """The drafts of all targets with one cause."""
+    """All drafts that have the same cause, on all targets."""
 
     key: str
     title: str = Field(

@@ -277,7 +277,7 @@ def _format_new_conflicts(effect: PackageImpact) -> tuple[str, ...]:
 def _compare_findings(
     before: Iterable[Finding], after: Iterable[Finding]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...], int]:
-    """Return the new findings, the fixed findings, and the number of errors in both configs.
+    """Return the new findings, the fixed findings, and the number of errors that exist in both configs.
 
     Differences in line numbers are ignored.
     """

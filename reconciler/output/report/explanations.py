@@ -52,7 +52,7 @@ class ExplanationGroups:
         """Add a status file to its group, and return the key of the group.
 
         Args:
-            target_names: The names that identify the target. Files that differ only in these names are equal.
+            target_names: The names that identify the target. Files that differ only in these names count as equal.
             is_unmodified: Whether the reconciler wrote the file and no person changed it.
         """
         if not is_unmodified:

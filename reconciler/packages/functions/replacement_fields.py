@@ -66,7 +66,7 @@ class FieldReference:
         return self.holder[self.key] if self.key < len(self.holder) else None
 
     def write(self, value: Any) -> None:
-        """Set the value of the field. If the index is the length of the list, append the value."""
+        """Set the value of the field. If the last index is the length of the list, append the value."""
         if isinstance(self.holder, list) and self.key == len(self.holder):
             self.holder.append(value)
         else:

@@ -304,7 +304,10 @@ class _FunctionListMerge:
 
 
 def merge_function(sides: SideValues, rules: MergeRules) -> MergeOutcome:
-    """Merge one function. The value ABSENT means a removed function. Conflict pointers are relative to the function."""
+    """Merge one function of a pipeline. On a side that removed the function, the value is ABSENT.
+
+    The pointers of conflicts are relative to the function.
+    """
     if sides.one_sided_outcome:
         return sides.one_sided_outcome
     if sides.updated is ABSENT and is_variant_function(sides.origin):

@@ -55,9 +55,8 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
     is_one_branch = (target.repository_id, target.branch) == (other.repository_id, other.branch)
     if is_one_branch and are_paths_nested(target.directory, other.directory):
         return f"has the same directory or a nested directory on branch {target.branch}"
-    # Compare draft branches only if both targets use the same branch. Otherwise, their draft branches differ, because
-    # every template contains the placeholder for the target branch or for the name of the Repository object. The names
-    # differ here, because equal names were reported above.
+    # Compare draft branches only if both targets use the same branch: each template contains the placeholder for the
+    # branch or for the name of the Repository object, and these names differ (equal names are reported above).
     names = (
         template
         for template in templates

@@ -59,10 +59,11 @@ class EventFeed:
 
 
 class EventStreams:
-    """The open streams of events. Each stream checks every two seconds for a new index.
+    """The open streams of events. Each stream checks for a new index in regular intervals.
 
     Args:
-        max_streams: The maximum number of open streams. Further requests get the status 503, and their pages poll.
+        max_streams: The maximum number of open streams. Further requests get the status 503, and the pages that sent
+            them poll.
         poll_seconds: The time between two checks.
     """
 

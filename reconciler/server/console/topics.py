@@ -91,7 +91,7 @@ def _describe_package(index: FleetIndex, name: str) -> object:
     if target is None or row is None:
         return None
     findings = list_package_findings(index, target.name, row.package)
-    # A local change moves the head of the target, and the row can stay equal.
+    # Include the head, because a local change moves the head of the target, but the row can stay equal.
     return [repr(row), target.head, target.url, target.read_error, _describe_findings(index, findings)]
 
 

@@ -134,7 +134,7 @@ def _find_deciding_texts_at(
     if operation.op == "merge":
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
         return
-    # If another addon has set the existing map or list, `add` merges the new value into it. Check this merge as well.
+    # `add` merges its value into an existing map or list. If another addon has written it, check the merge.
     is_foreign = operation.op == "add" and not is_new and tracker.get_writer(location) not in (None, instance)
     if is_foreign and all(_can_merge(value, is_scalar) for value in (old, value)):
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
