@@ -19,7 +19,6 @@ from reconciler.output.fleet.resource_diffs import ResourceDiff, build_resource_
 from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.json_data import mask_secrets
 from reconciler.output.status.package_sections import read_inputs, read_text
-from reconciler.output.text import format_object
 from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages, parse_package_status
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.redaction import MASK
@@ -198,10 +197,10 @@ def _list_resources(files: FileTree) -> Iterator[PublishedResource]:
         for document in mask_file_documents(path, file.data):
             key = document.object_key
             fields = list_field_rows(mask_secrets(document.data))
-            yield PublishedResource(format_object(key), format_reference(key), path, document.text, fields)
+            yield PublishedResource(str(key), format_reference(key), path, document.text, fields)
 
 
 def _list_names(files: FileTree) -> Iterator[ResourceName]:
     for path, file in files.items():
         for document in mask_file_documents(path, file.data):
-            yield ResourceName(format_object(document.object_key), format_reference(document.object_key), path)
+            yield ResourceName(str(document.object_key), format_reference(document.object_key), path)

@@ -27,7 +27,8 @@ class ObjectKey(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return self.reference
+        """The object as `Kind namespace/name`, or as `Kind name` if it is cluster-scoped, for messages."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
     @property
     def reference(self) -> str:

@@ -21,7 +21,7 @@ from reconciler.notifications.events import MAX_FAILED_PASSES, REMOTE_HOLD_SECON
 from reconciler.notifications.observation import SEVERITIES, Condition, Item, Observation
 from reconciler.output.fleet.change_key import describe_change, format_owner
 from reconciler.output.status.package_sections import format_conflict_location, format_recorded_conflicts
-from reconciler.output.text import format_object, format_object_reference, to_one_line
+from reconciler.output.text import format_object_reference, to_one_line
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import Blocked, Draft
 from reconciler.planning.model.shard import Shard
@@ -347,7 +347,7 @@ def _list_config_conditions(plan: FleetPlan) -> Iterator[Condition]:
 
 
 def _list_rollout_conditions(rule: RuleId, gate: RolloutGate) -> Iterator[Condition]:
-    name = to_one_line(f"rule {rule.rule} of {format_object(rule.policy)}")
+    name = to_one_line(f"rule {rule.rule} of {rule.policy}")
     next_wave = min(gate.wait_reasons, default=None)
     reason = "" if next_wave is None else to_one_line(gate.wait_reasons[next_wave])
     data = {"rollout": name, "openClusters": len(gate.open_clusters), "reason": reason}

@@ -14,7 +14,7 @@ from reconciler.controllers.results import PackageOwner, UpstreamPackage
 from reconciler.krm.objects import ObjectKey
 from reconciler.output.changes.package_changes import read_source_locks, read_upstream_lock, shorten_ref
 from reconciler.output.status.package_status import get_effective_namespace
-from reconciler.output.text import format_object, to_one_line
+from reconciler.output.text import to_one_line
 from reconciler.planning.decide.package_decision import DOWNGRADE_CAUSE
 from reconciler.planning.model.cluster_overrides import CLOSED_FINGERPRINT
 from reconciler.planning.model.outcomes import Draft
@@ -84,8 +84,8 @@ def _format_upstream_package(draft: Draft) -> str:
 
 
 def _format_owner(owner: PackageOwner) -> str:
-    parent = f", created by {format_object(owner.parent)}" if owner.parent else ""
-    return format_object(owner.key) + parent
+    parent = f", created by {owner.parent}" if owner.parent else ""
+    return str(owner.key) + parent
 
 
 def _format_cause(cause: str, draft: Draft, target: Target) -> str:
@@ -110,11 +110,11 @@ def _format_cause(cause: str, draft: Draft, target: Target) -> str:
             return "the set of policies that select resources of this package changed"
         case ["rollout", text, _]:
             rule = parse_rule_id(text)
-            name = f"{rule.rule} of {format_object(rule.policy)}" if rule else text
+            name = f"{rule.rule} of {rule.policy}" if rule else text
             return f"rule {name} {_format_rollout(draft.record.trace.get(cause, ''), target.name)}"
         case [dependency, group, kind, namespace, name] if dependency == TEMPLATE_DEPENDENCY:
             key = ObjectKey(group, kind, "" if namespace == "-" else namespace, name)
-            return f"the template settings of {format_object(key)} changed"
+            return f"the template settings of {key} changed"
         case [dependency, *_] if dependency == TEMPLATE_DEPENDENCY:
             return f"the template parents or children on {target.name} changed"
         case [dependency, *_] if dependency == TEMPLATE_RULES_DEPENDENCY:
@@ -153,7 +153,7 @@ def _format_rollout(fingerprint: str, cluster: str) -> str:
 
 
 def _format_dependency(api_version: str, kind: str, namespace: str, name: str) -> str:
-    return format_object(ObjectKey("", kind, get_effective_namespace(api_version, kind, namespace), name))
+    return str(ObjectKey("", kind, get_effective_namespace(api_version, kind, namespace), name))
 
 
 def _format_placed_resources(namespace: str) -> str:

@@ -40,7 +40,7 @@ from reconciler.output.status.package_sections import (
 )
 from reconciler.output.status.package_status import compute_inputs_digest
 from reconciler.output.status.summary import SUMMARY_FILE, format_totals
-from reconciler.output.text import format_object, to_one_line
+from reconciler.output.text import to_one_line
 from reconciler.planning.layout.refs import MissingTag
 from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft
 from reconciler.planning.model.outcomes import Draft, RemovalOutcome
@@ -120,7 +120,7 @@ def format_removal_message(removal: RemovalOutcome, target: Target, config: str,
         changes: The changes that delete all files of the package. None if the files are unknown.
     """
     trailers = {
-        "Owner": format_object(removal.owner.key),
+        "Owner": str(removal.owner.key),
         "Task": REMOVAL_TASK,
         "Repository": target.name,
         "Package": removal.package,
@@ -204,7 +204,7 @@ def _format_section(title: str, lines: tuple[str, ...]) -> str:
 
 def _list_draft_trailers(draft: Draft, target: Target, config: str) -> Iterable[str]:
     trailers = {
-        "Owner": format_object(draft.variant.owner.key),
+        "Owner": str(draft.variant.owner.key),
         "Task": draft.task,
         "Repository": target.name,
         "Package": draft.variant.target.package,
@@ -414,7 +414,7 @@ def format_tag_message(tag: MissingTag, target: Target) -> str:
     owner, revision, record = tag.record.owner, tag.revision, tag.record
     trailers = {
         "Task": "publish",
-        "Owner": format_object(owner.key),
+        "Owner": str(owner.key),
         "Owner-UID": owner.key.uid,
         "Repository": target.name,
         "Package": tag.package,

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from reconciler.krm.objects import ObjectKey
 from reconciler.redaction import redact_urls
 
 # The default for the maximum number of diff lines per file.
@@ -54,11 +53,6 @@ def list_first_lines(lines: Sequence[str], limit: int | None) -> tuple[str, ...]
     """
     more = [f"and {len(lines) - limit} more"] if limit is not None and len(lines) > limit else []
     return (*lines[:limit], *more)
-
-
-def format_object(key: ObjectKey) -> str:
-    """Return the name of an object as `Kind namespace/name`, or as `Kind name` if the object is cluster-scoped."""
-    return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
 
 
 def format_object_reference(reference: str) -> str:

@@ -61,7 +61,7 @@ class _Task:
 
     @property
     def name(self) -> str:
-        return f"{self.target.key} {self.branch}"
+        return f"{self.target.key.reference} {self.branch}"
 
     @property
     def reviewed_branch(self) -> tuple[str, str, CommitId | None]:
@@ -398,7 +398,7 @@ def _list_tasks(
     ]
     absent = packages - {package for draft in drafts for package in selected[draft.branch]}
     results = {
-        f"{target.key} {branch}": replace(
+        f"{target.key.reference} {branch}": replace(
             result,
             branch=branch,
             message="the draft removes packages; name these packages in the command, or add --removals",

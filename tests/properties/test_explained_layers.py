@@ -93,7 +93,7 @@ def _check(known: ReRenderedPackage, rendered: PackageRender) -> None:
     for resource in Package(rendered.files).resources:
         for pointer, value in _leaves(resource.data, ""):
             around = [pointer[:end] for end in range(len(pointer), 0, -1) if pointer[end:][:1] in ("", "/")]
-            places = ((resource.file, str(resource.key), entry) for entry in around)
+            places = ((resource.file, resource.key.reference, entry) for entry in around)
             explained_value = next((mapping[place] for place in places if place in mapping), None)
 
             assert explained_value, f"no explanation of {resource.key} {pointer}"
@@ -108,7 +108,7 @@ def _check(known: ReRenderedPackage, rendered: PackageRender) -> None:
 
 def _resources(known: ReRenderedPackage) -> list[str]:
     assert known.rendered
-    return sorted({str(package_resource.key) for package_resource in Package(known.rendered.files).resources})
+    return sorted({package_resource.key.reference for package_resource in Package(known.rendered.files).resources})
 
 
 def _leaves(data: Any, pointer: str) -> Iterator[tuple[str, Any]]:

@@ -157,7 +157,7 @@ def describe_packages(result: PassResult) -> dict[str, tuple[object, ...]]:
                 if outcome.variant.target.package == package and outcome.variant.tenant != "hostile"
             ]
             packages[f"{plan.target.name}/{package}"] = (
-                *removals, *outcomes, record.desired_tree, str(record.owner.key), [*record.config_sources],
+                *removals, *outcomes, record.desired_tree, record.owner.key.reference, [*record.config_sources],
             )  # fmt: skip
     return packages
 

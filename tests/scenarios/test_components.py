@@ -460,7 +460,7 @@ BLOCKED_CASES: dict[str, tuple[dict[str, str | None], str, str]] = {
     "a-binding-that-cannot-be-read": (
         {CART_PRODUCTION: binding("cart", PRODUCTION, override={})}, "UnknownField", "override",
     ),
-    "a-build-that-cannot-be-used": ({CART_BUILD: UNUSABLE}, "InDoubt", "Build/shop/cart"),
+    "a-build-that-cannot-be-used": ({CART_BUILD: UNUSABLE}, "InDoubt", "Build shop/cart"),
 }  # fmt: skip
 
 
@@ -500,7 +500,7 @@ def test_new_required_field_is_reported_for_each_component_without_it(world: Wor
     assert {after.outcomes[package_target(cluster, "till")] for cluster in CLUSTERS} == {"published"}
     status, reason, message = condition_of(world, "_cluster/ComponentType/backend", "InstancesValid")
     assert (status, reason) == ("False", "SchemaValidation")
-    assert "1 of 2 components is not valid: Backend/shop/cart" in message
+    assert "1 of 2 components is not valid: Backend shop/cart" in message
     assert condition_of(world, "_cluster/ComponentType/backend")[:2] == ("True", "Compiled")
     assert condition_of(world, "shop/Backend/cart")[:2] == ("False", "SchemaValidation")
     assert condition_of(world, "shop/Backend/till")[:2] == ("True", "Valid")
@@ -595,7 +595,7 @@ def test_unreadable_build_of_an_environment_keeps_the_package(world: World) -> N
 
     assert after.changed_branches == set()
     assert condition_of(world, "shop/EnvBinding/cart-staging") == (
-        "False", "InDoubt", "the package is kept, because Build/shop/cart.staging may be in a file that cannot be read",
+        "False", "InDoubt", "the package is kept, because Build shop/cart.staging may be in a file that cannot be read",
     )  # fmt: skip
     assert world.sync_until_unchanged().is_unchanged
 
@@ -642,7 +642,7 @@ def test_renamed_binding_that_is_not_ready_keeps_the_packages(world: World) -> N
     after = world.sync()
 
     assert (after.changed_branches, after.outcomes[package_target("oslo", "cart")]) == (set(), "RemovalWaits")
-    assert "EnvBinding/shop/cart-prod is not ready, and may request" in str(after.findings)
+    assert "EnvBinding shop/cart-prod is not ready, and may request" in str(after.findings)
 
 
 def test_component_of_another_kind_replaces_the_package(world: World) -> None:

@@ -241,7 +241,7 @@ def test_file_has_one_finding_for_all_its_objects(config: World) -> None:
     findings = [finding for finding in config.plan().findings if finding.code == "FileInconclusive"]
 
     assert [finding.location.file for finding in findings] == ["gateway.yaml", "metrics.yaml"]
-    assert "PackageVariantSet/default/gateway" in findings[0].message
+    assert "PackageVariantSet default/gateway" in findings[0].message
 
 
 # The tests of this section change the whole config.

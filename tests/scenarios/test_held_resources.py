@@ -99,8 +99,8 @@ def test_other_kinds_and_kept_resources_are_held(fleet: ChartWorld) -> None:
     result = fleet.world.sync()
 
     messages = {finding.code: finding.message for finding in result.findings}
-    assert "PersistentVolumeClaim/shop/data." in messages["CRDRemovalHeld"]
-    assert "ConfigMap/shop/kept." in messages["ResourceKept"]
+    assert "PersistentVolumeClaim shop/data." in messages["CRDRemovalHeld"]
+    assert "ConfigMap shop/kept." in messages["ResourceKept"]
     assert {"persistentvolumeclaim-data.yaml", "configmap-kept.yaml"} <= fleet.drafted()
 
 

@@ -243,7 +243,7 @@ def test_validate_reports_a_release_that_flux_would_refuse(tmp_path: Path, rules
 
     result = run_in(tmp_path, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, "validate")
 
-    assert (result.returncode, "HelmReleaseInvalid: PluginPreset/acme/logs" in result.stdout) == (code, value)
+    assert (result.returncode, "HelmReleaseInvalid: PluginPreset acme/logs" in result.stdout) == (code, value)
 
 
 def test_a_release_that_flux_would_refuse_is_not_drafted_and_published_files_stay(world: World) -> None:

@@ -1042,7 +1042,7 @@ def test_status_lists_removals_that_wait_for_approval(world: World) -> None:
             "package": "metrics",
             "state": "proposed",
             "branch": BRANCH,
-            "reason": "PackageVariant/default/metrics-berlin does not exist any more",
+            "reason": "PackageVariant default/metrics-berlin does not exist any more",
         }
     ]
     assert "leaving:\n- package: berlin/metrics\n" in summary

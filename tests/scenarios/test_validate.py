@@ -116,10 +116,8 @@ def test_a_placed_resource_with_a_missing_policy_is_an_error(tmp_path: Path) -> 
     build_two_clusters(tmp_path, {"policies.yaml": policy("site", [replicas(3)]), "placed.yaml": config_text})
     (line,) = format_findings(validate_config(tmp_path))
 
-    assert line.startswith(
-        f"placed.yaml:8 PolicyNotFound: {ATTACHED} names ClusterOverridePolicy/_cluster/sites, which"
-    )
-    assert line.endswith("does not exist; did you mean ClusterOverridePolicy/_cluster/site?")
+    assert line.startswith(f"placed.yaml:8 PolicyNotFound: {ATTACHED} names ClusterOverridePolicy sites, which")
+    assert line.endswith("does not exist; did you mean ClusterOverridePolicy site?")
 
 
 def test_a_missing_policy_is_reported_while_a_file_is_unreadable(tmp_path: Path) -> None:
@@ -156,7 +154,7 @@ def test_two_variants_of_one_package_are_a_conflict(tmp_path: Path) -> None:
     files["nested.yaml"] = variant("third", "berlin", "web/inside", upstream="web")
     build_two_clusters(tmp_path, {"catalog.yaml": catalog(), **files})
 
-    by = "is not written, because PackageVariant/default/first requests"
+    by = "is not written, because PackageVariant default/first requests"
     step = "Next step: change the package name in one of the two objects"
     assert [line for line in format_findings(validate_config(tmp_path)) if "DownstreamConflict" in line] == [
         f"nested.yaml:1 DownstreamConflict: package berlin/web/inside {by} package berlin/web, and packages cannot be nested. {step}",

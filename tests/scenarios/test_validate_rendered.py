@@ -240,7 +240,7 @@ def test_unused_policies_and_unreached_rules_are_reported(tmp_path: Path) -> Non
     unreached, unused = format_findings(validate_rendered_config(tmp_path))
 
     assert unreached.startswith("a.yaml:4: warning RuleUnreached: spec.overrideRules[1] never applies, because")
-    assert unused.startswith("b.yaml:1: warning PolicyUnused: ClusterOverridePolicy/")
+    assert unused.startswith("b.yaml:1: warning PolicyUnused: ClusterOverridePolicy ")
 
 
 def test_values_of_secrets_are_not_shown(tmp_path: Path) -> None:

@@ -271,17 +271,15 @@ class _ComponentPass:
             key_or_unscoped_key for candidate in candidates for key_or_unscoped_key in (candidate, ("", candidate[1]))
         ):
             if key in self.snapshot.uncertain_builds:
-                return f"the package is kept, because Build/{'/'.join(key)} cannot be used"
+                return f"the package is kept, because Build {'/'.join(key)} cannot be used"
         if self._is_catalog_complete:
             return ""
         locations = [(cluster, resolved.package) for cluster in resolved.clusters]
-        missing = sorted(
-            name
-            for location in locations
-            for name in self._list_recorded_builds(location)
-            if name not in self._object_names
-        )
-        return f"the package is kept, because {missing[0]} may be in a file that cannot be read" if missing else ""
+        references = (reference for location in locations for reference in self._list_recorded_builds(location))
+        if missing := sorted(reference for reference in references if reference not in self._object_names):
+            kind, _, name = missing[0].partition("/")
+            return f"the package is kept, because {kind} {name} may be in a file that cannot be read"
+        return ""
 
     def _list_recorded_builds(self, location: PackageLocation) -> Iterator[str]:
         yield from (name for name in self._recorded_inputs.get(location, ()) if name.partition("/")[0] == BUILD)

@@ -26,6 +26,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.helm_paths import check_option_name, parse_option_name
 from reconciler.krm.json_pointer import PointerError, parse_pointer, resolve_pointer
 from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DataPath, YamlError, read_core_yaml
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.charts.helm_release import SecretValues, check_reference, find_overlaps, find_shadowed_secrets
@@ -227,10 +228,11 @@ class _Collector:
 
     def _read_reference(self, reference: ValuesReference, option: DataPath) -> Iterator[ValuesLayer]:
         field_path, location = self._describe(option)
-        name = f"{reference.kind}/{self.namespace}/{reference.name}"
+        group, _ = split_api_version(reference.api_version)
+        named = ObjectKey(group, reference.kind, self.namespace, reference.name)
         if reference.kind == "Secret":
             if self.options.output == "manifests":
-                message = f"{field_path}: values of {name} {_REFUSAL}"
+                message = f"{field_path}: values of {named} {_REFUSAL}"
                 self.findings.append(SourceCodes.SECRET_VALUES_REFUSED.finding(message, location))
             self.secrets[option] = SecretValues(
                 reference.name, reference.values_key, reference.target_path, reference.optional
@@ -238,16 +240,16 @@ class _Collector:
             return
         key = (reference.api_version, reference.kind, self.namespace, reference.name)
         found = self.catalog.objects_by_name.get(key)
-        self.dependencies[name] = found.digest if found else ABSENT_FINGERPRINT
+        self.dependencies[named.reference] = found.digest if found else ABSENT_FINGERPRINT
         if found is None:
-            message = f"{field_path}: the config contains no {name}{self._suggest_object(reference, key)}"
+            message = f"{field_path}: the config contains no {named}{self._suggest_object(reference, key)}"
             self.findings.append(create_not_found_finding(message, location, reference.optional))
             return
         self.objects.append(found)
         try:
             yield _read_object(found, reference)
         except _ValuesError as error:
-            message = f"{field_path}: {name} {error}"
+            message = f"{field_path}: {named} {error}"
             if error.is_missing:
                 self.findings.append(create_not_found_finding(message, location, reference.optional))
             else:

@@ -345,7 +345,7 @@ def _create_missing_findings(outcomes: Iterable[InjectionOutcome]) -> tuple[Find
     """Return a warning for each required injection point for which no object was found."""
     return tuple(
         VariantCodes.INJECTION_MISSING.finding(
-            f"the required injection point {point.kind}/{point.name} is not filled: {outcome.condition.message}. The "
+            f"the required injection point {point.kind} {point.name} is not filled: {outcome.condition.message}. The "
             f'draft cannot be published until the readiness gate "{point.condition_type}" is met. Next step: add the '
             "missing object or field to the config, name another object in spec.injectors, or set the annotation "
             f'{INJECTION_ANNOTATION} to "optional"',

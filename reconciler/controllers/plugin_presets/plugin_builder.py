@@ -178,7 +178,7 @@ class PluginBuilder:
             owner=manifest.labels.get(OWNED_BY_LABEL, ""), base_domain=self._inputs.base_domain,
         )  # fmt: skip
         path = (*request.requester.plugin_path, "optionValues")
-        subject = ResolutionSubject(request.key.reference, manifest, path, usable, self._find_cluster(request))
+        subject = ResolutionSubject(str(request.key), manifest, path, usable, self._find_cluster(request))
         return self._resolver.resolve(subject, layers, injected)
 
     def _find_cluster(self, request: PluginRequest) -> ConfigObject | None:

@@ -20,7 +20,7 @@ from reconciler.output.changes.fields import find_field_changes
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.json_data import mask_secrets
 from reconciler.output.status.package_status import list_object_dependencies
-from reconciler.output.text import format_object, to_one_line
+from reconciler.output.text import to_one_line
 from reconciler.planning.attribution.impact import PackageImpact
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.model.outcomes import Draft, PackageOutcome
@@ -82,7 +82,7 @@ class ConfigChange:
     @property
     def summary(self) -> str:
         """The change on one line, e.g. `Addon metrics changed (addons.yaml)`."""
-        return to_one_line(f"{format_object(self.key)} {self.change_type} ({self.file})")
+        return to_one_line(f"{self.key} {self.change_type} ({self.file})")
 
 
 def compare_configs(

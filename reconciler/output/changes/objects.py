@@ -16,7 +16,7 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, find_field_changes
-from reconciler.output.text import format_object, to_one_line
+from reconciler.output.text import to_one_line
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import is_krm_file, parse_documents
 from reconciler.packages.parsing import ParseFailure
@@ -141,7 +141,7 @@ class ObjectChange:
     @property
     def name(self) -> str:
         """The name of the object as `Kind namespace/name`."""
-        return to_one_line(format_object(self.key))
+        return to_one_line(str(self.key))
 
     @property
     def has_only_version_labels(self) -> bool:

@@ -13,7 +13,7 @@ from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.explain.builder import explain
 from reconciler.output.explain.model import SOURCE_LAYERS, ValueNotFoundError, ValueStep
-from reconciler.output.text import format_names, format_object, format_object_reference, format_path_text
+from reconciler.output.text import format_names, format_object_reference, format_path_text
 from reconciler.packages.package import PackageResource
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.attribution.removable_layers import ConfigField
@@ -72,7 +72,7 @@ def _build_violation_finding(
     resource = violation.resource
     more = f"; same violation in {format_names(others, _MAX_NAMES)}" if others else ""
     path = format_path_text(violation.path)
-    text = f"{format_object(resource.key)}: {f'{path} ' if path else ''}{violation.message}"
+    text = f"{resource.key}: {f'{path} ' if path else ''}{violation.message}"
     step = _find_config_step(package, violation, objects)
     if step is None or not step.line:
         location = _get_location(package, resource, violation.path, objects)

@@ -8,7 +8,6 @@ from reconciler.controllers.results import PackageOwner
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.fleet.target_names import TargetNames
-from reconciler.output.text import format_object
 from reconciler.planning.model.state import PackageRecord
 
 Operation = Literal["install", "update", "re-render", "delete", "edit"]
@@ -89,4 +88,4 @@ def _get_operation(record: PackageRecord, before: str, after: str) -> Operation:
 
 def format_owner(owner: PackageOwner) -> str:
     """Return the name of the object that requests a package, or of the set that creates this object."""
-    return format_object(owner.parent or owner.key)
+    return str(owner.parent or owner.key)

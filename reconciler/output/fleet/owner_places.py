@@ -8,7 +8,6 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.objects import ObjectKey
 from reconciler.output.fleet.model import TargetEntry
-from reconciler.output.text import format_object
 
 
 def locate_owners(
@@ -23,5 +22,5 @@ def locate_owners(
     return {
         name: SourceLocation(found.file, found.line)
         for found in objects.values()
-        if found.key.kind in kinds and (name := format_object(found.key)) in owners
+        if found.key.kind in kinds and (name := str(found.key)) in owners
     }

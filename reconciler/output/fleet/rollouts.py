@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.controllers.override_policies.rollout import RolloutGate, RuleId
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.text import format_object, to_one_line
+from reconciler.output.text import to_one_line
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def list_rollouts(gates: Mapping[RuleId, RolloutGate]) -> Iterator[Rollout]:
     for rule, gate in sorted(gates.items(), key=lambda item: str(item[0])):
         next_wave = min(gate.wait_reasons, default=None)
         yield Rollout(
-            policy=format_object(rule.policy),
+            policy=str(rule.policy),
             rule=rule.rule,
             open_targets=tuple(sorted(gate.open_clusters)),
             next_wave=next_wave,

@@ -20,7 +20,7 @@ from reconciler.output.findings.entries import sort_findings
 from reconciler.output.impact.consequences import Consequence, find_consequences
 from reconciler.output.plan.overview import DraftOverview, build_comparison_key, build_draft_overview
 from reconciler.output.status.package_sections import format_conflicts
-from reconciler.output.text import format_object, to_one_line
+from reconciler.output.text import to_one_line
 from reconciler.planning.attribution.impact import BLOCKED_KINDS, TARGET_GONE, PackageImpact, UnknownImpact
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.model.outcomes import Draft
@@ -151,7 +151,7 @@ class AffectedPackage:
     @property
     def owner(self) -> str:
         """The name of the owner, as `Kind namespace/name`."""
-        return format_object(self.effect.owner.key) if self.effect.owner else ""
+        return str(self.effect.owner.key) if self.effect.owner else ""
 
     def mask_names(self, text: str) -> str:
         """Replace the names of the cluster, the package and its owner by "*"."""

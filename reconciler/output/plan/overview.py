@@ -38,7 +38,6 @@ from reconciler.output.status.package_sections import (
     list_new_overrides,
 )
 from reconciler.output.status.removals import PackageRemoval, list_removals
-from reconciler.output.text import format_object
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.model.outcomes import Blocked, Draft, Unchanged
@@ -81,7 +80,7 @@ class DraftOverview:
     @property
     def owner(self) -> str:
         """The owner as `Kind namespace/name`."""
-        return format_object(self.draft.variant.owner.key)
+        return str(self.draft.variant.owner.key)
 
 
 def build_plan_result(

@@ -17,7 +17,6 @@ from reconciler.output.json_data import mask_secrets, read_mappings
 from reconciler.output.text import (
     format_both_values,
     format_folded_block,
-    format_object,
     format_object_reference,
     format_pointer_path,
     format_value,
@@ -263,10 +262,10 @@ def _is_harmless(change: TemplateChange) -> bool:
 
 
 def _format_template_change(change: TemplateChange) -> str:
-    child = format_object(change.child)
+    child = str(change.child)
     properties = f"{', '.join(change.properties)} changed{_format_affected(change)}" if change.properties else ""
     if change.previous_parent:
-        previous = format_object(change.previous_parent)
+        previous = str(change.previous_parent)
         moved = f"{child}: the parent changed from {previous}, so the operator creates new pods"
         return f"{moved}; {properties}" if properties else moved
     restarts = {True: "pods restart", False: "pods do not restart", None: "pods may restart (unknown kind)"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler.api.base import omit_empty
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.text import format_object, to_one_line
+from reconciler.output.text import to_one_line
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import RemovalOutcome
 from reconciler.planning.model.targets import Target
@@ -42,9 +42,7 @@ class PackageRemoval:
     @property
     def title(self) -> str:
         """The action of this pass for the removal, on one line."""
-        return to_one_line(
-            f"{_ACTIONS[self.removal.kind]} {self.target_name} ({format_object(self.removal.owner.key)})"
-        )
+        return to_one_line(f"{_ACTIONS[self.removal.kind]} {self.target_name} ({self.removal.owner.key})")
 
     @property
     def branch(self) -> str:

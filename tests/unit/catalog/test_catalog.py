@@ -36,7 +36,7 @@ def read(files: dict[str, str]) -> Catalog:
 
 
 def list_names(catalog: Catalog) -> list[str]:
-    return [str(key) for key in catalog.objects]
+    return [key.reference for key in catalog.objects]
 
 
 @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ MANY = {
 def test_objects_by_kind_are_sorted() -> None:
     catalog = read(MANY)
 
-    assert [str(config_object.key) for config_object in catalog.objects_of_kind("config.porch.kpt.dev", "Repository")] == [
+    assert [config_object.key.reference for config_object in catalog.objects_of_kind("config.porch.kpt.dev", "Repository")] == [
         "Repository/default/a", "Repository/default/b", "Repository/z/a",
     ]  # fmt: skip
     assert catalog.objects_of_kind("config.porch.kpt.dev", "Nothing") == ()

@@ -212,7 +212,7 @@ def build_unchanged(desired_variant: Variant, why: str = "published") -> Unchang
 
 
 def build_blocked(desired_variant: Variant, message: str = "it cannot be") -> Blocked:
-    finding = Finding("Broken", message, SourceLocation("pv.yaml", 7, str(desired_variant.owner.key)))
+    finding = Finding("Broken", message, SourceLocation("pv.yaml", 7, desired_variant.owner.key.reference))
     conditions = (VALID_CONDITION, Condition("Ready", "False", "Error", message))
     return Blocked(desired_variant, None, conditions, (finding,), ObservedPackage())
 
@@ -233,7 +233,7 @@ def build_removal(
         else None
     )
     record = PackageRecord(build_owner("old"), is_owned=removal is not None, removal=removal)
-    return RemovalOutcome(package, build_owner("old"), how, record, "PackageVariant/default/old is gone", before)
+    return RemovalOutcome(package, build_owner("old"), how, record, "PackageVariant default/old is gone", before)
 
 
 def build_target_plan(

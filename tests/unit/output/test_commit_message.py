@@ -308,7 +308,7 @@ def test_removal_lists_deleted_content_and_reason(known: bool) -> None:
             if known
             else ""
         )
-        + "Why:\n- PackageVariant/default/old is gone\n"
+        + "Why:\n- PackageVariant default/old is gone\n"
         "\n"
         "Reconciler-Owner: PackageVariant default/old\n"
         "Reconciler-Task: propose-delete\n"

@@ -66,5 +66,5 @@ def test_refused_object_counts_as_present_beside_a_rival() -> None:
     catalog = read({**REFUSED, **RIVALS})
 
     (refused,) = catalog.duplicates
-    assert str(refused) == "ConfigMap/other/refused"
+    assert refused.reference == "ConfigMap/other/refused"
     assert catalog.contains(refused)

@@ -239,7 +239,7 @@ class _Flattener:
             data = dict(get_value(definition.manifest.data, entry.path))
             template = deepcopy(data.pop("template"))
             self.resources.append(
-                _PartialResource(data, template, self._build_write_tracker(None), definition.manifest.key.reference)
+                _PartialResource(data, template, self._build_write_tracker(None), str(definition.manifest.key))
             )
 
     def _require_named_fields(self, entry: ObjectTemplate, schema: Mapping[str, Any]) -> None:

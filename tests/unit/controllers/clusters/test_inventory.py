@@ -148,12 +148,12 @@ def test_unusable_objects_make_their_names_uncertain() -> None:
     [
         pytest.param(
             [build_cluster("a", namespace="z"), build_cluster("a")],
-            "Cluster/acme/a at 1.yaml:1, Cluster/z/a at 0.yaml:1",
+            "Cluster acme/a at 1.yaml:1, Cluster z/a at 0.yaml:1",
             id="two-clusters",
         ),
         pytest.param(
             [build_federated_cluster("a"), build_federated_cluster("a", namespace="x")],
-            "FederatedCluster/x/a at 1.yaml:1",
+            "FederatedCluster x/a at 1.yaml:1",
             id="two-others",
         ),
     ],

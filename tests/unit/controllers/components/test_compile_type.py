@@ -97,14 +97,14 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [annotator("a", "developer"), type_with_addons(A)],
             "AddonNotAllowed",
-            "of Addon/_cluster/a does not allow platform engineers",
+            "of Addon a does not allow platform engineers",
             9,
             id="2-row-49-for-developers-alone",
         ),
         pytest.param(
             [annotator("a"), type_with_addons(allow=[allowed("a")])],
             "AddonNotAllowed",
-            "of Addon/_cluster/a does not allow developers",
+            "of Addon a does not allow developers",
             10,
             id="2-for-engineers-alone",
         ),
@@ -218,7 +218,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [addon_with_targets("a", {"resourceType": "Job"}), type_with_addons(A)],
             "AddonIncompatible",
-            "Addon/_cluster/a is not compatible: its spec.targets match no resource in ComponentDefinition/_cluster/stall",
+            "Addon a is not compatible: its spec.targets match no resource in ComponentDefinition stall",
             9,
             id="5-fits-nothing",
         ),
@@ -235,7 +235,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
                 type_with_addons(allow=[allowed("a")]),
             ],
             "AddonIncompatible",
-            "Addon/_cluster/a is not compatible",
+            "Addon a is not compatible",
             10,
             id="5-allowed",
         ),
@@ -586,7 +586,7 @@ def test_new_required_field_makes_components_invalid_but_not_the_type() -> None:
     assert list_codes(result) == ["SchemaValidation"]
     ready_, instances = find_status(result, "ComponentType", "market-stall").conditions
     assert (ready_.status, instances.status, instances.reason) == ("True", "False", "SchemaValidation")
-    assert instances.message.startswith("1 of 2 components is not valid: MarketStall/square/bread: ")
+    assert instances.message.startswith("1 of 2 components is not valid: MarketStall square/bread: ")
 
 
 def test_type_without_addons_and_with_many_resources_is_ready() -> None:

@@ -109,7 +109,7 @@ def test_templates(data: Any, expected: Any) -> None:
 
     if isinstance(expected, str):
         assert list_codes(result) == [expected]
-        assert "MarketStall/square/bread in fair: spec.resources[0].template.data" in list_findings(result)[0].message
+        assert "MarketStall square/bread in fair: spec.resources[0].template.data" in list_findings(result)[0].message
     else:
         assert read_values(result) == expected
 

@@ -189,7 +189,7 @@ def test_component_of_an_unknown_kind_is_reported(kind: str, hint: str) -> None:
     assert list_codes(result) == ["ComponentTypeNotFound"]
     message = find_finding(result, "ComponentTypeNotFound").message
     assert message.startswith(
-        f"{kind}/square/bread: no ComponentType generates the kind {kind}; generated kinds: MarketStall"
+        f"{kind} square/bread: no ComponentType generates the kind {kind}; generated kinds: MarketStall"
     )
     assert hint in message
     assert read_ready(result, kind, "bread") == ("False", "ComponentTypeNotFound")
@@ -213,7 +213,7 @@ def test_type_that_is_not_ready_stops_only_its_components() -> None:
     assert [variant.target.package for variant in result.variants] == ["components/fair/square/bread"]
     message = find_stalled(result, "cake-fair").conditions[0].message
     assert message == (
-        "Broken/square/cake uses ComponentType/_cluster/broken, which is not ready:"
+        "Broken square/cake uses ComponentType broken, which is not ready:"
         " no ComponentDefinition has the name none; existing: stall"
     )
 
@@ -225,7 +225,7 @@ def test_components_of_two_kinds_cannot_share_a_name() -> None:
     assert list_codes(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
     assert result.variants == ()
     assert find_stalled(result).conditions[0].reason == "EnvBindingOwnerUnresolved"
-    assert "MarketStall/square/bread and OtherStall/square/bread have the same name" in (
+    assert "MarketStall square/bread and OtherStall square/bread have the same name" in (
         find_stalled(result).conditions[0].message
     )
 
@@ -244,7 +244,7 @@ def test_duplicate_component_is_unusable() -> None:
     result = reconcile(full_config(definition(), component_type(), component()))
 
     assert list_codes(result) == ["EnvBindingOwnerUnresolved"]
-    assert "MarketStall/square/bread is declared more than once" in find_stalled(result).conditions[0].message
+    assert "MarketStall square/bread is declared more than once" in find_stalled(result).conditions[0].message
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_unusable_build_keeps_the_package(which: str) -> None:
     (condition,) = find_stalled(result).conditions
     assert (condition.status, condition.reason) == ("False", "InDoubt")
     name = "bread.fair" if which == "for-the-environment" else "bread"
-    assert condition.message == f"the package is kept, because Build/square/{name} cannot be used"
+    assert condition.message == f"the package is kept, because Build square/{name} cannot be used"
 
 
 def test_unreadable_file_keeps_the_package() -> None:

@@ -594,7 +594,7 @@ def test_addon_without_effect_is_usable_and_reported(spec: Spec) -> None:
 
     assert read is not None
     assert [(finding.code, finding.message) for finding in findings] == [
-        ("AddonEmpty", "Addon/_cluster/lamp neither creates nor patches resources")
+        ("AddonEmpty", "Addon lamp neither creates nor patches resources")
     ]
 
 

@@ -94,7 +94,7 @@ def test_invalid_object_is_refused(template: Template, why: str) -> None:
 
     assert list_codes(result) == ["RenderedObjectInvalid"]
     output = find_finding(result, "RenderedObjectInvalid")
-    title = "MarketStall/square/bread in fair: spec.resources[0].template must render a valid Kubernetes resource: "
+    title = "MarketStall square/bread in fair: spec.resources[0].template must render a valid Kubernetes resource: "
     assert output.message.startswith(title)
     assert why in output.message
     assert (output.location.file, output.location.object) == ("02.yaml", "ComponentDefinition/_cluster/stall")
@@ -210,7 +210,7 @@ def test_render_error_names_component_environment_and_addon() -> None:
     result = reconcile(full_config(definition(), lamp, component_type(platform("lamp", "i", {"n": 0}))))
 
     (item,) = [entry for entry in list_findings(result) if entry.severity == "error"]
-    assert item.message.startswith("MarketStall/square/bread in fair, addon lamp/i: spec.creates[0].resource.data ")
+    assert item.message.startswith("MarketStall square/bread in fair, addon lamp/i: spec.creates[0].resource.data ")
     assert (item.location.file, item.location.object) == ("03.yaml", "Addon/_cluster/lamp")
 
 

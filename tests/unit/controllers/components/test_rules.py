@@ -52,7 +52,7 @@ def test_rules_of_a_type(rule: Any, message: str) -> None:
     result = reconcile(full_config(SIZED, type_with_rules(rule), of=component({"size": 5})))
 
     output = find_finding(result, "ValidationRuleFailed")
-    assert output.message.startswith("MarketStall/square/bread in fair: the rule ")
+    assert output.message.startswith("MarketStall square/bread in fair: the rule ")
     assert "at spec.validation.rules[0] is not met: " in output.message
     assert message in output.message
     assert result.variants == ()
@@ -118,7 +118,7 @@ def test_addon_rules_of_a_component_without_binding() -> None:
     result = reconcile([SIZED, lamp, component_type(allow=[allowed("lamp")]), component({"lamp": {"n": 3}})])
 
     assert find_finding(result, "ValidationRuleFailed").message.startswith(
-        "MarketStall/square/bread, addon lamp/default: "
+        "MarketStall square/bread, addon lamp/default: "
     )
 
 
@@ -153,4 +153,4 @@ def test_required_value_that_an_environment_does_not_set() -> None:
     assert read_ready(result, "MarketStall", "cake") == ("False", "SchemaValidation")
     valid = find_status(result, "ComponentType", "market-stall").conditions[1]
     assert (valid.type, valid.status, valid.reason) == ("InstancesValid", "False", "SchemaValidation")
-    assert valid.message.startswith("1 of 2 components is not valid: MarketStall/square/cake: ")
+    assert valid.message.startswith("1 of 2 components is not valid: MarketStall square/cake: ")

@@ -155,7 +155,7 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL, annotator("x")],
             untyped_component(platform("x")),
             "AddonNotAllowed",
-            "of Addon/_cluster/x does not allow developers",
+            "of Addon x does not allow developers",
             id="for-engineers-alone",
         ),
         pytest.param(
@@ -197,7 +197,7 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL, annotator("x", "developer", targets=[{"resourceType": "Job"}])],
             untyped_component(platform("x")),
             "AddonIncompatible",
-            "Addon/_cluster/x is not compatible: its spec.targets match no resource in ComponentDefinition/_cluster/stall",
+            "Addon x is not compatible: its spec.targets match no resource in ComponentDefinition stall",
             id="fit",
         ),
         pytest.param(

@@ -68,7 +68,7 @@ def test_hidden_settings_are_reported_once_per_property() -> None:
 
     (finding,) = package.findings
     assert finding.message == (
-        "spec.template.pod completely replaces the value inherited from Kafka/shop/orders, so that these inherited settings have no effect: tolerations[k]"
+        "spec.template.pod completely replaces the value inherited from Kafka shop/orders, so that these inherited settings have no effect: tolerations[k]"
     )
     assert (finding.location.file, finding.location.pointer, finding.severity) == (
         "pool.yaml",

@@ -75,7 +75,7 @@ def test_orphan_finding_names_the_kafka_in_another_namespace() -> None:
 
     (orphan,) = package.findings
     assert (
-        "Kafka/lake/orders, which does not exist on this cluster; Kafka/shop/orders is a different Kafka in another namespace"
+        "Kafka lake/orders, which does not exist on this cluster; Kafka shop/orders is a different Kafka in another namespace"
         in orphan.message
     )
     assert (orphan.location.file, orphan.location.pointer) == ("stray.yaml", "/metadata/labels/strimzi.io~1cluster")
@@ -145,7 +145,7 @@ def test_duplicate_finding_lists_all_files() -> None:
 
     (finding,) = package.findings
     message = (
-        "KafkaNodePool/shop/brokers must be unique on a cluster, but is in the files more/x/b.yaml, streaming/a.yaml"
+        "KafkaNodePool shop/brokers must be unique on a cluster, but is in the files more/x/b.yaml, streaming/a.yaml"
     )
     assert finding.message == message
 

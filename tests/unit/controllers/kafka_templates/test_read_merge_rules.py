@@ -228,7 +228,7 @@ def test_findings_name_the_kinds_of_the_rule() -> None:
         "spec.build.fence is ignored: fence can only be set in the Farm object",
         "spec.build.gate is ignored; allowed properties are roof, walls",
         "spec.build.roof is null and is treated as absent; use {} to reset an inherited value",
-        "the label farm.example.org/of names Farm/_cluster/dale, which does not exist on this cluster",
+        "the label farm.example.org/of names Farm dale, which does not exist on this cluster",
     ]
 
 

@@ -259,7 +259,7 @@ def test_finding_names_file_and_field() -> None:
 def test_finding_about_an_inherited_value_names_the_kafka() -> None:
     (finding,) = pair(pod(tmpDirSizeLimit="lots"), {}).findings
 
-    start = "spec.kafka.template.pod.tmpDirSizeLimit, inherited from Kafka/shop/orders: must be"
+    start = "spec.kafka.template.pod.tmpDirSizeLimit, inherited from Kafka shop/orders: must be"
     assert finding.message.startswith(start)
     assert (finding.location.object, finding.location.pointer) == ("KafkaNodePool/shop/brokers", "/spec/template")
 

@@ -214,7 +214,7 @@ def test_failed_resource_blocks_the_package() -> None:
     )
 
     assert (list_codes(package.findings), package.files) == (["PolicyNotFound"], build_tree(files))
-    assert [str(key) for key in package.candidate_policies] == [
+    assert [key.reference for key in package.candidate_policies] == [
         "OverridePolicy/bakery/gone",
         "OverridePolicy/bakery/tuning",
     ]

@@ -124,7 +124,7 @@ def test_selected_resource_is_changed() -> None:
     )
 
     assert final_resource.document.data["metadata"]["labels"] == {"app": "web", "by": "choice"}
-    assert [str(key) for key in final_resource.candidate_policies] == ["ClusterOverridePolicy/_cluster/one"]
+    assert [key.reference for key in final_resource.candidate_policies] == ["ClusterOverridePolicy/_cluster/one"]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_package_lists_the_policies_that_select_its_resources() -> None:
 
     package = override_package(build_tree(PACKAGE), read_policies(*documents), HERE)
 
-    assert [str(key) for key in package.candidate_policies] == [
+    assert [key.reference for key in package.candidate_policies] == [
         "ClusterOverridePolicy/_cluster/by-kind",
         "ClusterOverridePolicy/_cluster/invalid",
         "OverridePolicy/shop/of-the-namespace",

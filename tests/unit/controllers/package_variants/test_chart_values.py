@@ -188,7 +188,7 @@ def test_order_and_dependencies() -> None:
     ] == ["$/chart.yaml", "values-file", "$other/a.yaml", "values-from", "values", "parameter"]
     assert sorted(collected.dependencies) == ["$config/values/berlin.yaml", MAP, "ConfigMap/shop/none"]
     assert collected.dependencies["ConfigMap/shop/none"] == "absent"
-    assert [str(found.key) for found in collected.objects] == [MAP]
+    assert [found.key.reference for found in collected.objects] == [MAP]
 
 
 def test_empty_values_file() -> None:
@@ -208,28 +208,28 @@ NOT_FOUND, INVALID = "ValuesNotFound", "ValuesInvalid"
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: default}]",
             NOT_FOUND,
-            f"{REFERENCE}the config contains no ConfigMap/shop/default; did you mean defaults?",
+            f"{REFERENCE}the config contains no ConfigMap shop/default; did you mean defaults?",
             "ksm.yaml:7",
             id="object",
         ),
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: defaults, valuesKey: values}]",
             NOT_FOUND,
-            f"{REFERENCE}{MAP} has no key values in data; did you mean values.yaml?",
+            f"{REFERENCE}ConfigMap shop/defaults has no key values in data; did you mean values.yaml?",
             "ksm.yaml:7",
             id="key",
         ),
         pytest.param(
             "valuesFrom: [{apiVersion: example.com/v1, kind: Region, name: eu-west, fieldPath: spec.heml}]",
             NOT_FOUND,
-            f"{REFERENCE}Region/shop/eu-west has no field spec.heml: /spec/heml does not exist",
+            f"{REFERENCE}Region shop/eu-west has no field spec.heml: /spec/heml does not exist",
             "ksm.yaml:7",
             id="field",
         ),
         pytest.param(
             "valuesFrom: [{apiVersion: example.com/v1, kind: Region, name: eu-west, fieldPath: spec..helm}]",
             INVALID,
-            f"{REFERENCE}Region/shop/eu-west cannot be read, because fieldPath must have a key between dots and before "
+            f"{REFERENCE}Region shop/eu-west cannot be read, because fieldPath must have a key between dots and before "
             "brackets; the key at character 6 is empty",
             "maps.yaml:20",
             id="path-of-a-field",
@@ -237,28 +237,28 @@ NOT_FOUND, INVALID = "ValuesNotFound", "ValuesInvalid"
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: defaults, valuesKey: list}]",
             INVALID,
-            f"{REFERENCE}{MAP} has invalid values at data.list, line 1 of the text: a values file must contain a map",
+            f"{REFERENCE}ConfigMap shop/defaults has invalid values at data.list, line 1 of the text: a values file must contain a map",
             "maps.yaml:14",
             id="list-instead-of-a-map",
         ),
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: defaults, valuesKey: two}]",
             INVALID,
-            f"{REFERENCE}{MAP} has invalid values at data.two, line 3 of the text: a values file must contain one document",
+            f"{REFERENCE}ConfigMap shop/defaults has invalid values at data.two, line 3 of the text: a values file must contain one document",
             "maps.yaml:16",
             id="two-documents",
         ),
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: defaults, valuesKey: number, targetPath: a}]",
             INVALID,
-            f"{REFERENCE}{MAP} must have a text at data.number; put the value in quotes",
+            f"{REFERENCE}ConfigMap shop/defaults must have a text at data.number; put the value in quotes",
             "maps.yaml:18",
             id="key-without-quotes",
         ),
         pytest.param(
             "valuesFrom: [{apiVersion: example.com/v1, kind: Region, name: eu-west, fieldPath: spec.zones}]",
             INVALID,
-            f"{REFERENCE}Region/shop/eu-west must have a map at spec.zones, because targetPath is not set",
+            f"{REFERENCE}Region shop/eu-west must have a map at spec.zones, because targetPath is not set",
             "maps.yaml:26",
             id="field-that-is-a-list",
         ),
@@ -279,7 +279,7 @@ NOT_FOUND, INVALID = "ValuesNotFound", "ValuesInvalid"
         pytest.param(
             "valuesFrom: [{kind: Secret, name: db}]",
             "SecretValuesRefused",
-            f"{REFERENCE}values of Secret/shop/db would be written to the branch in plain text; use output: helmRelease, "
+            f"{REFERENCE}values of Secret shop/db would be written to the branch in plain text; use output: helmRelease, "
             "where the cluster resolves the reference, or the chart's existingSecret value",
             "ksm.yaml:7",
             id="secret",

@@ -245,7 +245,7 @@ def test_required_point_without_source_is_a_warning_that_names_the_gate(
 
     assert [(item.code, item.severity) for item in result.findings] == codes
     for finding in result.findings:
-        assert "Site/here" in finding.message
+        assert "Site here" in finding.message
         assert 'until the readiness gate "config.injection.Site.here" is met' in finding.message
         assert finding.location.file == "site.yaml"
 

@@ -66,7 +66,7 @@ def test_pin_of_a_set_is_for_the_set_and_not_for_its_variants() -> None:
         build_variant_set("all", "[{repositories: [{name: berlin}]}]", upstream=f"{LATEST}, revision: v1")
     )
 
-    assert (str(pin.key), pin.tagged_revision) == ("PackageVariantSet/default/all", "v2")
+    assert (pin.key.reference, pin.tagged_revision) == ("PackageVariantSet/default/all", "v2")
 
 
 def test_each_upstream_of_a_list_has_its_own_pin() -> None:

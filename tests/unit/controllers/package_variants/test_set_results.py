@@ -67,7 +67,7 @@ def test_status_of_a_set_lists_its_targets() -> None:
         ],
         "skipped": 0,
     }
-    assert [str(key) for key in status.children] == [
+    assert [key.reference for key in status.children] == [
         "PackageVariant/default/s-berlin-gateway",
         "PackageVariant/default/s-lisbon-gateway",
     ]
@@ -93,7 +93,7 @@ def test_alias_is_a_condition_of_the_set(selection: str, template: str) -> None:
 def test_status_contains_the_whole_generated_variant() -> None:
     generated, *_ = run_controller(build_variant_set("s", BOTH)).statuses
 
-    assert str(generated.key) == "PackageVariant/default/s-berlin-gateway"
+    assert generated.key.reference == "PackageVariant/default/s-berlin-gateway"
     assert generated.spec is not None
     assert generated.spec["downstream"] == {"repo": "berlin", "package": "gateway"}
     assert generated.metadata["ownerReferences"] == [

@@ -37,7 +37,7 @@ def test_variant_contains_the_fields_of_its_object() -> None:
         build_variant("gw", extra=f"{policies}labels: {{a: b}}\nannotations: {{c: d}}\n")
     )
 
-    assert str(actual_variant.owner.key) == "PackageVariant/default/gw"
+    assert actual_variant.owner.key.reference == "PackageVariant/default/gw"
     assert (actual_variant.owner.parent, actual_variant.target) == (None, BERLIN)
     assert (actual_variant.adoption, actual_variant.deletion) == ("adoptExisting", "orphan")
     assert (actual_variant.labels, actual_variant.annotations, actual_variant.findings) == ({"a": "b"}, {"c": "d"}, ())

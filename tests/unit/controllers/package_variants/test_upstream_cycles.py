@@ -147,7 +147,7 @@ def test_cycle_over_two_namespaces_is_found() -> None:
 
     result = run_controller(build_variant_between("there", "berlin/x", "lisbon/y"), content=far + back)
 
-    assert [str(stalled_variant.owner.key) for stalled_variant in result.stalled] == [
+    assert [stalled_variant.owner.key.reference for stalled_variant in result.stalled] == [
         "PackageVariant/default/there",
         "PackageVariant/far/back",
     ]

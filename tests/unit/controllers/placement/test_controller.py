@@ -226,7 +226,7 @@ def test_adoption_requires_the_annotation_on_all_resources(annotations: list[str
         pytest.param(
             [build_config_map(labels=build_policy_label()), build_policy("{}", "core"), build_policy("{}", "inner", "elsewhere")],
             "PropagationPolicyNotFound", "app.yaml:6",
-            "names PropagationPolicy/ferry/edge, which does not exist; existing policies are core", id="no-policy",
+            "names PropagationPolicy ferry/edge, which does not exist; existing policies are core", id="no-policy",
         ),
         pytest.param(
             [build_config_map(labels=build_policy_label()), build_policy("{placement: 5}")], "PropagationPolicyUnusable", "app.yaml:6",
@@ -280,7 +280,7 @@ def test_all_resources_with_the_same_file_are_reported() -> None:
     result = run_controller(build_single_file(*texts))
 
     assert list_codes(result) == ["ResourcePathNotUsable"] * 2
-    assert "Namespace/_cluster/a at app.yaml:1, Namespace/x/a at app.yaml:8" in result.findings[0].message
+    assert "Namespace a at app.yaml:1, Namespace x/a at app.yaml:8" in result.findings[0].message
     assert list_files(result) == {}
 
 

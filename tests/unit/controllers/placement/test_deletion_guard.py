@@ -82,7 +82,7 @@ def test_finding_contains_the_confirmation() -> None:
     assert (str(actual_finding.location).split()[0], actual_finding.severity) == ("app.yaml:9", "error")
     assert actual_finding.message == (
         "4 of 10 packages would be deleted (edge-6/resources/ferry, edge-7/resources/ferry, edge-8/resources/ferry,"
-        " edge-9/resources/ferry). A person must confirm this deletion. Next step: annotate PropagationPolicy/ferry/edge with"
+        " edge-9/resources/ferry). A person must confirm this deletion. Next step: annotate PropagationPolicy ferry/edge with"
         f' reconciler.dev/ack-deletions: "{compute_hash(TEN[6:])}"'
     )
 

@@ -167,4 +167,4 @@ def test_invalid_policy_hides_a_valid_policy_with_the_same_name() -> None:
     propagation_policies = read_propagation_policies(build_catalog(texts))
 
     assert not propagation_policies.valid
-    assert [str(key) for key in propagation_policies.invalid] == ["ClusterPropagationPolicy/_cluster/edge"]
+    assert [key.reference for key in propagation_policies.invalid] == ["ClusterPropagationPolicy/_cluster/edge"]

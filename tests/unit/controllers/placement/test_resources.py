@@ -25,7 +25,7 @@ def read_request(text: str) -> tuple[tuple[tuple[str, ...], str] | None, list[st
     for finding in findings:
         assert finding.location.line
         assert finding.location.pointer.startswith("/metadata/")
-    read_as = None if select_errors(findings) else (marks.clusters, str(marks.policy or ""))
+    read_as = None if select_errors(findings) else (marks.clusters, marks.policy.reference if marks.policy else "")
     return read_as, [item.code for item in findings]
 
 

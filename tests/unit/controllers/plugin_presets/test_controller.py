@@ -83,7 +83,7 @@ def test_owner_is_the_plugin_and_its_parent_is_the_preset() -> None:
 def test_single_plugin_owns_itself() -> None:
     variant = find_variant(run_controller([EAST, SIZE, build_plugin()]), "east/boards")
 
-    assert (str(variant.owner.key), variant.owner.parent) == ("Plugin/acme/boards", None)
+    assert (variant.owner.key.reference, variant.owner.parent) == ("Plugin/acme/boards", None)
     assert variant.target == PackageTarget("acme", "east", "plugins/boards")
 
 
@@ -303,7 +303,7 @@ def test_uncertain_override_stalls_published_plugins_and_is_ignored_for_new_ones
 
     assert list(list_plugins(result)) == ["west/logs-west"]
     assert list_values(result, "west/logs-west") == {"size": 1}
-    assert [str(stalled_variant.owner.key) for stalled_variant in result.stalled] == ["Plugin/acme/logs-east"]
+    assert [stalled_variant.owner.key.reference for stalled_variant in result.stalled] == ["Plugin/acme/logs-east"]
 
 
 def test_uncertain_override_does_not_affect_other_clusters() -> None:

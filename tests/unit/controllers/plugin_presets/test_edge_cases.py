@@ -89,8 +89,8 @@ def test_precedence_of_generic_overrides(first: Any, second: Any, winner: int) -
     assert list_values(result, "east/logs-east") == {"size": winner}
     assert list_codes(result) == ["ConflictingOverrides"]
     message = find_finding(result, "ConflictingOverrides").message
-    assert "PluginOverride/acme/a (spec.overrides[0]" in message
-    assert "PluginOverride/acme/b (spec.overrides[0]" in message
+    assert "PluginOverride acme/a (spec.overrides[0]" in message
+    assert "PluginOverride acme/b (spec.overrides[0]" in message
 
 
 def test_equal_overrides_of_one_layer_do_not_conflict() -> None:
@@ -178,7 +178,7 @@ def test_required_option_is_checked_on_each_cluster() -> None:
     message = find_finding(result, "RequiredOptionMissing").message
     assert "logs-west" in message
     assert '"size"' in message
-    assert "PluginDefinition/acme/shipper" in message
+    assert "PluginDefinition acme/shipper" in message
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_missing_definition_keeps_the_plugins() -> None:
     )
 
     assert list_codes(without_definition) == ["PluginDefinitionNotFound"]
-    assert {str(object_key) for object_key in without_definition.kept_owners} == {"PluginPreset/acme/logs"}
+    assert {object_key.reference for object_key in without_definition.kept_owners} == {"PluginPreset/acme/logs"}
     assert list_conditions(without_definition)["PluginDefinitionNotFound"][0] == "True"
     assert list_conditions(without_definition)["Ready"] == ("False", "PluginFailed")
     assert list(list_plugins(controller_result)) == ["east/logs-east"]

@@ -276,7 +276,7 @@ def test_warning_names_the_conflicting_options() -> None:
         run_preset([build_value("a.c", 1), build_secret_value("a"), build_value("a.b", 1)]), "SecretPathShadowed"
     ).message
 
-    assert "sets a from a secret, and PluginPreset/acme/logs (spec.plugin.optionValues[2]" in message
+    assert "sets a from a secret, and PluginPreset acme/logs (spec.plugin.optionValues[2]" in message
     assert "sets a.b, a.c: a literal value replaces a secret at the same path" in message
 
 
@@ -311,7 +311,7 @@ def test_secret_that_flux_refuses_is_an_error(options: list[Data], text: str) ->
 
     message = find_finding(result, "HelmReleaseInvalid").message
     assert text in message
-    assert "PluginPreset/acme/logs (spec.plugin.optionValues[" in message
+    assert "PluginPreset acme/logs (spec.plugin.optionValues[" in message
     assert result.variants == ()
     assert len(run_preset(options, ["values"]).variants) == 1
 

@@ -286,4 +286,4 @@ def test_single_plugin_without_target_stays(name: str, central: str) -> None:
     result = run_controller([EAST, build_definition(), build_plugin(cluster=name)], central_cluster=central)
 
     assert list_codes(result) == ["NoDestination"]
-    assert {str(object_key) for object_key in result.kept_owners} == {"Plugin/acme/boards"}
+    assert {object_key.reference for object_key in result.kept_owners} == {"Plugin/acme/boards"}

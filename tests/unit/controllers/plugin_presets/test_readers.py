@@ -211,7 +211,7 @@ def test_invalid_definition_is_reported(text: str, code: str, pointer: str) -> N
 
     assert find_finding(result, code).location.pointer.startswith(pointer)
     assert "DefinitionInvalid" in list_codes(result)
-    assert {str(object_key) for object_key in result.kept_owners} == {"PluginPreset/acme/logs"}
+    assert {object_key.reference for object_key in result.kept_owners} == {"PluginPreset/acme/logs"}
 
 
 def test_unknown_fields_of_a_definition_are_ignored() -> None:

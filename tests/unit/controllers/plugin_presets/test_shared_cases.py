@@ -93,7 +93,9 @@ def test_expected_conditions_are_reported(path: Path) -> None:
     for condition in case["expect"].get("conditions", ()):
         kind, namespace, name = condition["object"].split("/")
         (status,) = (
-            config_status for config_status in result.statuses if str(config_status.key) == f"{kind}/{namespace}/{name}"
+            config_status
+            for config_status in result.statuses
+            if config_status.key.reference == f"{kind}/{namespace}/{name}"
         )
         (item,) = (entry for entry in status.conditions if entry.type == condition["type"])
         assert item.status == condition["status"]

@@ -380,11 +380,11 @@ def test_removals_are_listed_in_the_text(plan_with_removals: FleetPlan) -> None:
         f"Config: {CONFIG}\n"
         "\n"
         "orphan eu-1/free (PackageVariant default/old)\n"
-        "  why: PackageVariant/default/old is gone\n"
+        "  why: PackageVariant default/old is gone\n"
         "propose removal of eu-1/new (PackageVariant default/old)\n"
-        "  why: PackageVariant/default/old is gone\n"
+        "  why: PackageVariant default/old is gone\n"
         "withdraw the draft of eu-1/unborn (PackageVariant default/old)\n"
-        "  why: PackageVariant/default/old is gone\n"
+        "  why: PackageVariant default/old is gone\n"
     )
 
 

@@ -506,7 +506,7 @@ def test_summary() -> None:
         "- package: eu-1/gone\n"
         "  state: proposed\n"
         "  branch: removals/eu-1\n"
-        "  reason: PackageVariant/default/old is gone\n"
+        "  reason: PackageVariant default/old is gone\n"
         "findings:\n"
         "- severity: error\n"
         "  code: DeletionHeld\n"

@@ -30,7 +30,6 @@ from reconciler.output.status.package_sections import (
     format_template_changes,
 )
 from reconciler.output.status.package_status import build_package_status
-from reconciler.output.text import format_object
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.model.outcomes import Draft, FilesStage, PackageRender
 from reconciler.planning.model.sources import PackageSource
@@ -153,7 +152,7 @@ def test_possible_restarts_come_first() -> None:
     lines = format_template_changes((calm, unknown, rolls, moved), 5)
 
     assert [line.partition(":")[0] for line in lines] == [
-        format_object(template_change.child) for template_change in (moved, rolls, unknown, calm)
+        str(template_change.child) for template_change in (moved, rolls, unknown, calm)
     ]
     assert format_template_changes((calm, unknown, rolls), 2) == (
         lines[1], "and 2 more",

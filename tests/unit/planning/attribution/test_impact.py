@@ -106,7 +106,7 @@ def build_controller_result(**more: Any) -> ControllerResult:
         pytest.param(
             build_fleet_plan(
                 add_record(build_target_plan()),
-                controller_result=build_controller_result(findings=(Finding("Odd", "odd", SourceLocation(object=str(build_owner().key))),)),
+                controller_result=build_controller_result(findings=(Finding("Odd", "odd", SourceLocation(object=build_owner().key.reference)),)),
             ),
             "Odd", id="something-is-wrong-with-its-owner",
         ),

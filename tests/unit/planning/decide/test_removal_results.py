@@ -51,7 +51,7 @@ from tests.unit.planning.decide.test_removal_decision import (
     build_target_with_deletions,
 )
 
-GONE = "PackageVariant/default/gw does not exist any more"
+GONE = "PackageVariant default/gw does not exist any more"
 ORPHAN = replace(PUBLISHED, deletion_policy="orphan")
 TOMBSTONE = PackageRecord(build_owner(), last_workspace=2, last_revision=1)
 STUCK = (
@@ -124,7 +124,7 @@ def test_removal_has_a_reason_a_record_and_a_finding(
 
 
 FROZEN = {"proposed": {"drafts/berlin": build_commit_id("d1")}}
-SET_GONE = "PackageVariantSet/default/fleet does not create PackageVariant/default/gw any more"
+SET_GONE = "PackageVariantSet default/fleet does not create PackageVariant default/gw any more"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ SET_GONE = "PackageVariantSet/default/fleet does not create PackageVariant/defau
             "DeletionHeld",
             "error",
             f"package berlin/gw is no longer requested, because {SET_GONE}. It is kept, because the deletion limit of"
-            " PackageVariantSet/default/fleet was not checked yet",
+            " PackageVariantSet default/fleet was not checked yet",
             id="unchecked-limit",
         ),
         pytest.param(
@@ -161,7 +161,7 @@ SET_GONE = "PackageVariantSet/default/fleet does not create PackageVariant/defau
             build_claims(targets_by_owner={build_owner().key: frozenset({ELSEWHERE})}),
             "RemovalWaits",
             "warning",
-            "package berlin/gw is kept until the new package lisbon/gw of PackageVariant/default/gw has no errors",
+            "package berlin/gw is kept until the new package lisbon/gw of PackageVariant default/gw has no errors",
             id="new-target-without-a-package",
         ),
         pytest.param(
@@ -169,8 +169,8 @@ SET_GONE = "PackageVariantSet/default/fleet does not create PackageVariant/defau
             build_claims(unready_owners=UnreadyOwners(owners_by_target={("berlin", "gw"): build_owner("other").key})),
             "RemovalWaits",
             "warning",
-            f"package berlin/gw is no longer requested, because {GONE}. It is kept, because PackageVariant/default/other"
-            " is not ready, and may request this package. Next step: correct the errors of PackageVariant/default/other",
+            f"package berlin/gw is no longer requested, because {GONE}. It is kept, because PackageVariant default/other"
+            " is not ready, and may request this package. Next step: correct the errors of PackageVariant default/other",
             id="unready-owner",
         ),
         pytest.param(
@@ -179,7 +179,7 @@ SET_GONE = "PackageVariantSet/default/fleet does not create PackageVariant/defau
             "RemovalWaits",
             "warning",
             f"package berlin/gw is no longer requested, because {GONE}. It is kept, because it is the upstream of"
-            " PackageVariant/default/chained. Next step: delete PackageVariant/default/chained, or set a different"
+            " PackageVariant default/chained. Next step: delete PackageVariant default/chained, or set a different"
             " upstream there",
             id="dependent-package",
         ),
@@ -232,7 +232,7 @@ def test_limit_of_the_target_has_a_reason(sources: dict[str, tuple[str, ...]], r
     assert isinstance(held, HeldRemoval)
     assert (held.package, held.record) == ("p0", snapshot.state.packages["p0"])
     assert held.finding.message.startswith(
-        "package berlin/p0 is no longer requested, because PackageVariant/default/p0 does not exist any more. It is kept,"
+        "package berlin/p0 is no longer requested, because PackageVariant default/p0 does not exist any more. It is kept,"
         f" because {reason} of Repository"
     )
 
@@ -259,7 +259,7 @@ def test_new_target_beside_the_old_package_must_exist_first() -> None:
 
     assert isinstance(held, HeldRemoval)
     assert held.finding.message.endswith(
-        "until the new package berlin/other of PackageVariant/default/gw has no errors"
+        "until the new package berlin/other of PackageVariant default/gw has no errors"
     )
 
 
@@ -498,7 +498,7 @@ def test_locked_removal_draft_receives_no_package(reason: str, message: str) -> 
 
     [held] = decide_removals(snapshot, build_claims(), ()).held
 
-    assert held.finding.message == message.format("PackageVariant/default/next does not exist any more")
+    assert held.finding.message == message.format("PackageVariant default/next does not exist any more")
 
 
 def test_requested_package_is_restored_on_the_removal_draft() -> None:

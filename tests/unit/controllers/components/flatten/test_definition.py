@@ -596,7 +596,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(creates=[{"id": "wheel", "resource": MAP}]),
-        'spec.creates[0].id must be unique, but ComponentDefinition/_cluster/mill also uses "wheel"',
+        'spec.creates[0].id must be unique, but ComponentDefinition mill also uses "wheel"',
         id="id-that-is-taken",
     ),
     pytest.param(
@@ -683,9 +683,9 @@ OTHERS = [
             build_addon(creates=[{**MAP, "x": "${resources}"}]),
         ),
         [
-            ("NotBakeable", "Addon/_cluster/a: spec.patches[0].patch.value must not use target"),
-            ("NotBakeable", "Addon/_cluster/a: spec.patches[0].patch.value must not use addon"),
-            ("NotBakeable", "Addon/_cluster/b: spec.creates[0].x must not use resources"),
+            ("NotBakeable", "Addon a: spec.patches[0].patch.value must not use target"),
+            ("NotBakeable", "Addon a: spec.patches[0].patch.value must not use addon"),
+            ("NotBakeable", "Addon b: spec.creates[0].x must not use resources"),
         ],
         id="every-addon-is-reported",
     ),
