@@ -25,7 +25,7 @@ from reconciler.output.fleet.target_data import PackageData, TargetData
 from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.fleet.variants import DraftEffect, VariantPool
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
-from reconciler.output.text import format_object, to_one_line
+from reconciler.output.text import to_one_line
 from reconciler.planning.lifecycle.open_drafts import TargetPackage
 
 
@@ -36,7 +36,7 @@ def index_target(cluster: TargetData, pool: VariantPool) -> TargetEntry:
     return TargetEntry(
         target.name, cluster.labels, target.display_url, target.branch, target.directory,
         cluster.head, rows, cluster.seconds, cluster.read_error,
-        format_object(target.key), SourceLocation(target.location.file, target.location.line),
+        str(target.key), SourceLocation(target.location.file, target.location.line),
     )  # fmt: skip
 
 
