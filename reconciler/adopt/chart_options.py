@@ -156,7 +156,7 @@ def _build_values(prefix: str, requests: Sequence[PackageRequest], labels: Label
             for cluster, value in values.items():
                 if value is not None:
                     sources.setdefault(key, {}).setdefault(labels[cluster][key], {})[path] = value
-            choices.append(Choice(prefix, subject, f"clusters with the same label {key} have the same value"))
+            choices.append(Choice(prefix, subject, f'clusters with the same label "{key}" have the same value'))
         elif expression := _find_expression(values, labels) or _format_choice(values):
             parameters.append({"name": format_option_name(path), "valueExpr": expression})
             choices.append(Choice(prefix, subject, "the value depends on the name of the cluster"))

@@ -116,7 +116,10 @@ def find_wrong_type(data: Mapping[str, Any], types: Mapping[str, type]) -> tuple
     for name, expected in types.items():
         value = data.get(name)
         if value and not isinstance(value, expected):
-            return name, f"{name} must be {_TYPE_NAMES[expected]}, not {_TYPE_NAMES.get(type(value), 'another type')}"
+            return (
+                name,
+                f"{name} must be {_TYPE_NAMES[expected]}, but is {_TYPE_NAMES.get(type(value), 'another type')}",
+            )
     return None
 
 

@@ -60,7 +60,7 @@ def parse_layout(text: str, required: Sequence[str] = ("cluster", "package")) ->
     for segment in segments:
         if not segment or (("{" in segment or "}" in segment) and not _FIELD.fullmatch(segment)):
             raise AdoptionError(
-                f"--layout: each segment of {text!r} must be a literal or one field in braces, not {segment!r}"
+                f"--layout: each segment of {text!r} must be a literal or one field in braces, but is {segment!r}"
             )
     layout = Layout(segments)
     for name in required:
@@ -122,14 +122,14 @@ def _validate(values: Mapping[str, str], known: Cluster, found: Cluster) -> Iter
         yield f"the name of the package is invalid: {reason}"
     for key, value in found.labels.items():
         if reason := validate_label_value(value):
-            yield f"the label {key} is invalid: {reason}"
+            yield f'the label "{key}" is invalid: {reason}'
     if known.labels != found.labels:
         yield (
-            f"the cluster {found.name} must have the same labels in all folders, not {_format(known.labels)} and"
+            f'the cluster "{found.name}" must have the same labels in all folders, but has {_format(known.labels)} and'
             f" {_format(found.labels)}"
         )
     elif known.directory != found.directory:
-        yield f"the cluster {found.name} has packages in two folders: {known.directory} and {found.directory}"
+        yield f'the cluster "{found.name}" has packages in two folders: "{known.directory}" and "{found.directory}"'
 
 
 def _format(labels: Mapping[str, str]) -> str:
@@ -138,4 +138,4 @@ def _format(labels: Mapping[str, str]) -> str:
 
 def _create_outside(path: str, layout: Layout) -> NotImported:
     pattern = "/".join(layout.segments)
-    return NotImported(path, f"the file is not in a folder that matches the layout {pattern}", "Change --layout.")
+    return NotImported(path, f'the file is not in a folder that matches the layout "{pattern}"', "Change --layout.")

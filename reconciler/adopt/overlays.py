@@ -119,7 +119,7 @@ class OverlaySource:
         options = self.options
         for name in options:
             if options[name] and name not in SUPPORTED_FIELDS:
-                raise OverlayError(name, f"the import does not support the option {name} of Kustomize")
+                raise OverlayError(name, f'the import does not support the option "{name}" of Kustomize')
         if wrong := find_wrong_type(options, _TYPES):
             raise OverlayError(*wrong)
         fields: dict[str, Any] = {name: get_text(options, name) for name in _TEXT_FIELDS if get_text(options, name)}
@@ -269,5 +269,5 @@ def _read_image(image: Any) -> dict[str, str]:
 def _read_replicas(entry: Any) -> dict[str, Any]:
     count = get_text(entry, "count")
     if not count.isdecimal():
-        raise OverlayError("replicas", f"the number of replicas must be a number, not {count!r}")
+        raise OverlayError("replicas", f"the number of replicas must be a number, but is {count!r}")
     return {"name": get_text(entry, "name"), "count": int(count)}

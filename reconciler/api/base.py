@@ -293,7 +293,7 @@ class ApiModel(BaseModel):
     def _find_alias_issues(cls, fields: Mapping[str, Any]) -> Iterator[FieldIssue]:
         for name, deprecation in cls.deprecated_names.items():
             if name in fields and deprecation.field in fields and not deprecation.is_merged:
-                yield FieldIssue(f"{{path}} may specify only one of {deprecation.field} and {name}")
+                yield FieldIssue(f"{{path}} may specify only one of `{deprecation.field}` and `{name}`")
 
     @classmethod
     def _convert_notation(cls, fields: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ NOT_EMPTY = (BeforeValidator(_check_not_empty), Field(json_schema_extra={"minIte
 
 def _check_duration(value: str) -> str:
     if value and parse_duration_seconds(value) is None:
-        raise issue(f'{{path}} must be a duration such as "10m" or "1h30m", not {quote_value(value)}')
+        raise issue(f'{{path}} must be a duration such as "10m" or "1h30m", but is {quote_value(value)}')
     return value
 
 
@@ -167,9 +167,9 @@ class LabelRequirementEntry(ApiModel):
         if not isinstance(values, list | tuple) or operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
             return
         if operator in ("In", "NotIn") and not values:
-            yield FieldIssue(f"{{path}} must not be empty for operator {operator}", ("values",))
+            yield FieldIssue(f"{{path}} must not be empty for the operator {operator}", ("values",))
         if operator in ("Exists", "DoesNotExist") and values:
-            yield FieldIssue(f"{{path}} must be empty for operator {operator}", ("values",))
+            yield FieldIssue(f"{{path}} must be empty for the operator {operator}", ("values",))
         for value in values:
             if isinstance(value, str) and (reason := validate_label_value(value)):
                 yield FieldIssue(f"{{path}}: {reason}", ("values",))

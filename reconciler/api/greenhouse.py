@@ -22,7 +22,7 @@ from reconciler.api.greenhouse_options import (
 )
 from reconciler.api.manifest import Manifest
 from reconciler.api.messages import MessageTemplates
-from reconciler.krm.field_text import quote_value
+from reconciler.krm.field_text import describe_choice, quote_value
 from reconciler.krm.names import MAX_LABEL_CHARACTERS, validate_name_segment
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.selectors import SELECTOR_FIELDS
@@ -55,7 +55,7 @@ OPTION_LIST_TEXTS: Mapping[tuple[str, str], str] = {
     **{("model_type", f"{name}[]"): "{path} must be a mapping with a name" for name in _OPTION_LISTS},
     ("tuple_type", "clusterOptionOverrides"): "{path} must be a list of mappings",
     ("model_type", "clusterOptionOverrides[]"): "{path} must be a mapping with clusterName and overrides",
-    ("missing", "type"): f"{{path}} must be one of {', '.join(OPTION_TYPES)}",
+    ("missing", "type"): f"{{path}} must be {describe_choice(OPTION_TYPES)}, but is missing",
     ("model_type", "valueFrom"): "{path} must be a mapping with the key secret",
     ("model_type", "secret"): "{path} must be a mapping with a name and a key",
 }
@@ -69,7 +69,7 @@ _PLUGIN_TEMPLATES = MessageTemplates(
         ("string_too_short", "name"): _REF_TEXT,
         ("missing", "paths"): _PATHS_TEXT,
         ("too_short", "paths"): _PATHS_TEXT,
-        ("missing", "pluginRef"): "{path} must have either name or pluginPreset; both are missing",
+        ("missing", "pluginRef"): "{path} must have the field name or the field pluginPreset, but both are missing",
         ("missing", "clusterSelector"): f"{{path}} must have a non-empty {' or '.join(SELECTOR_FIELDS)}",
         ("missing", "overrides"): "{path} must be a list of options",
     }
@@ -83,7 +83,7 @@ def validate_release_name(name: str) -> str:
     if len(name) > _MAX_RELEASE_NAME_LENGTH:
         return f"at most {_MAX_RELEASE_NAME_LENGTH} characters, but {quote_value(name)} has {len(name)}"
     if not _RELEASE_NAME.fullmatch(name):
-        return f'lower-case letters, digits and "-", in parts joined by single ".", not {quote_value(name)}'
+        return f'lower-case letters, digits and "-", in parts joined by single ".", but is {quote_value(name)}'
     return ""
 
 
@@ -351,7 +351,7 @@ class PluginFields(ApiModel):
             yield FieldIssue(_REF_TEXT, ("pluginDefinitionRef", "name"), _REF_MISSING)
         elif isinstance(ref, Mapping) and short_name is not None and short_name != ref.get("name"):
             found = quote_value(short_name)
-            text = f"{{path}} must be omitted or have the same name as pluginDefinitionRef, not {found}"
+            text = f"{{path}} must be omitted or have the same name as pluginDefinitionRef, but is {found}"
             yield FieldIssue(text, ("pluginDefinitionName",))
 
     @cached_property
@@ -399,7 +399,7 @@ class PluginPresetSpec(ApiModel):
         if isinstance(selector, Mapping) and not any(selector.values()):
             # Reject an empty selector. Greenhouse rejects it only in a new preset. If an update makes the selector
             # empty, Greenhouse selects all clusters.
-            text = f"{{path}} must have a non-empty {' or '.join(SELECTOR_FIELDS)}, not {quote_value(selector)}"
+            text = f"{{path}} must have a non-empty {' or '.join(SELECTOR_FIELDS)}, but is {quote_value(selector)}"
             yield FieldIssue(text, ("clusterSelector",), "SelectorEmpty")
         yield from _find_repeated_references(data.get("waitFor"))
 

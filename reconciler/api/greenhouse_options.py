@@ -48,9 +48,9 @@ def check_type(option_type: OptionType, value: Any) -> str:
     if _has_type(option_type, value):
         return ""
     if option_type == "secret":
-        return f"must come from a secret, or be a string that contains {VAULT_PREFIX}, not {MASK}"
+        return f"must come from a secret, or be a string that contains {VAULT_PREFIX}, but is {MASK}"
     hint = "; put the value in quotes" if option_type == "string" and isinstance(value, bool | int | float) else ""
-    return f"must be {_TYPE_NOUNS[option_type]}, not {quote_value(value)}{hint}"
+    return f"must be {_TYPE_NOUNS[option_type]}, but is {quote_value(value)}{hint}"
 
 
 def check_default(option_type: OptionType, value: Any) -> str:
@@ -60,7 +60,7 @@ def check_default(option_type: OptionType, value: Any) -> str:
     """
     if option_type != "secret":
         return check_type(option_type, value)
-    return "" if value == "" else f'must be "" as the default of a secret option, not {MASK}'
+    return "" if value == "" else f'must be "" as the default of a secret option, but is {MASK}'
 
 
 def check_pattern(pattern: str) -> str:

@@ -19,7 +19,7 @@ from reconciler.api.greenhouse import (
 from reconciler.api.greenhouse_options import VALUE_CODES, PluginOptionValues
 from reconciler.api.manifest import KUBERNETES_VERSION_SCHEMA, Manifest
 from reconciler.api.messages import MessageTemplates
-from reconciler.krm.field_text import quote_value
+from reconciler.krm.field_text import describe_choice, quote_value
 from reconciler.krm.selectors import SELECTOR_FIELDS, LabelSelector
 
 PLUGIN_DELETION_ANNOTATION = f"{GROUP}/plugin-deletion"
@@ -131,8 +131,8 @@ _ClusterSelections = Annotated[
 def _check_definition_name(text: str) -> str:
     kind, slash, name = text.rpartition("/")
     if not name or (slash and kind not in DEFINITION_KINDS):
-        allowed = ", ".join(("NAME", *(f"{definition_kind}/NAME" for definition_kind in DEFINITION_KINDS)))
-        raise issue(f"{{path}} must be one of {allowed}, not {quote_value(text)}")
+        allowed = describe_choice(("NAME", *(f"{definition_kind}/NAME" for definition_kind in DEFINITION_KINDS)))
+        raise issue(f"{{path}} must have the form {allowed}, but is {quote_value(text)}")
     return text
 
 

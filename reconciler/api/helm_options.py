@@ -43,7 +43,7 @@ def _check_values_file(path: str) -> str:
     source, file = split_values_file(path)
     if not file or file.startswith("/") or ".." in file.split("/") or (path.startswith("$") and not source):
         rule = 'path in the chart, $config/path or $<source>/path, without ".."'
-        raise issue(f"{{path}} must be a relative {rule}, not {quote_value(path)}", _PATH_INVALID)
+        raise issue(f"{{path}} must be a relative {rule}, but is {quote_value(path)}", _PATH_INVALID)
     return path
 
 
@@ -114,13 +114,15 @@ class _ReferenceFields(ApiModel):
             return
         if is_key_value_kind(data.get("apiVersion", "v1"), kind):
             if data.get("fieldPath"):
-                yield FieldIssue(f"{{path}} cannot be used for a {kind}; use {{parent}}.valuesKey", ("fieldPath",))
+                yield FieldIssue(
+                    f"{{path}} cannot be used for the kind {kind}; use {{parent}}.valuesKey", ("fieldPath",)
+                )
             return
         if not data.get("fieldPath"):
             yield FieldIssue(f"{{path}} must be set for an object of the kind {kind}", ("fieldPath",))
         if data.get("valuesKey"):
             yield FieldIssue(
-                f"{{path}} can only be used for a ConfigMap or Secret, and not for the kind {kind}; use "
+                f"{{path}} can only be used for the kinds ConfigMap and Secret, but the kind is {kind}; use "
                 "{parent}.fieldPath",
                 ("valuesKey",),
             )
@@ -285,7 +287,7 @@ class _HelmFields(ApiModel):
             if name in data and "includeCRDs" in data:
                 yield FieldIssue(f"{{path}} may specify only one of includeCRDs and {name}")
             elif name in data:
-                yield FieldIssue(f"{{path}} must be true or false, not {quote_value(data[name])}", (name,))
+                yield FieldIssue(f"{{path}} must be true or false, but is {quote_value(data[name])}", (name,))
 
     def as_data(self) -> dict[str, Any]:
         """Return the options in the notation of the API, without default values."""

@@ -61,11 +61,11 @@ class ClusterRequirementFields(ApiModel):
 def _find_value_errors(operator: str, values: tuple[str, ...]) -> Iterator[str]:
     yield from (f"must be valid label values: {reason}" for reason in map(validate_label_value, values) if reason)
     if operator in ("In", "NotIn") and not values:
-        yield f"must not be empty for {operator}"
+        yield f"must not be empty for the operator {operator}"
     if operator in ("Exists", "DoesNotExist") and values:
-        yield f"must be empty for {operator}, not {quote_value(values)}"
+        yield f"must be empty for the operator {operator}, but is {quote_value(values)}"
     if operator in ("Gt", "Lt") and (len(values) != 1 or parse_int64(values[0]) is None):
-        yield f"must be one 64-bit integer for {operator}, not {quote_value(values)}"
+        yield f"must be one 64-bit integer for the operator {operator}, but is {quote_value(values)}"
 
 
 class ClusterFieldRequirement(ApiModel):
@@ -84,7 +84,7 @@ class ClusterFieldRequirement(ApiModel):
         """Yield an issue unless the requirement has exactly one value."""
         values = data.get("values")
         if isinstance(values, list | tuple) and len(values) != 1:
-            text = f"{{path}} must be a list with one cluster name, not {quote_value(values)}"
+            text = f"{{path}} must be a list with one cluster name, but is {quote_value(values)}"
             yield FieldIssue(text, ("values",), _SELECTOR_INVALID)
 
 
@@ -195,12 +195,15 @@ class ImageOperationFields(ApiModel):
         if operator == "delete":
             return
         if value in (None, ""):
-            text = f"{{path}} must not be empty for {operator}; use delete to remove {component}"
+            text = (
+                f"{{path}} must not be empty for the operator {operator}; to remove {component}, use the"
+                " operator delete"
+            )
             yield FieldIssue(text, ("value",), _VALUE_REQUIRED)
         elif isinstance(value, str) and component == "Tag" and (reason := validate_image_tag(value)):
-            yield FieldIssue(f"{{path}} {reason}, not {quote_value(value)}", ("value",), "TagInvalid")
+            yield FieldIssue(f"{{path}} {reason}, but is {quote_value(value)}", ("value",), "TagInvalid")
         elif isinstance(value, str) and component == "Digest" and (reason := validate_image_digest(value)):
-            yield FieldIssue(f"{{path}} {reason}, not {quote_value(value)}", ("value",), "DigestInvalid")
+            yield FieldIssue(f"{{path}} {reason}, but is {quote_value(value)}", ("value",), "DigestInvalid")
 
 
 class ImageOverrider(ApiModel):
@@ -320,7 +323,7 @@ class _PatchFields(ApiModel):
         """Yield an issue for an operation that requires a value and has none."""
         operator = data.get("operator", "replace")
         if "value" not in data and operator in ("add", "replace", "set"):
-            text = f"{{path}} is required for {operator}; null is allowed"
+            text = f"{{path}} is required for the operator {operator}; null is allowed"
             yield FieldIssue(text, ("value",), "PatchValueMissing")
 
 
@@ -517,7 +520,7 @@ class OverridePolicyManifest(Manifest):
             if selected not in (None, "", namespace):
                 text = f"{{path}} must be absent or {quote_value(namespace)}, the namespace of the policy"
                 path = ("spec", "resourceSelectors", index, "namespace")
-                yield FieldIssue(f"{text}, not {quote_value(selected)}", path)
+                yield FieldIssue(f"{text}, but is {quote_value(selected)}", path)
 
 
 class OverridePolicy(OverridePolicyManifest):

@@ -18,14 +18,14 @@ from reconciler.krm.names import validate_dns_label
 def _check_path(path: str) -> str:
     if "://" in path or path.startswith("/") or posixpath.normpath(path).split("/")[0] == "..":
         rule = 'a relative path below the upstream package, such as "overlays/prod"'
-        raise issue(f"{{path}} must be {rule}, not {quote_value(path)}", "PathInvalid")
+        raise issue(f"{{path}} must be {rule}, but is {quote_value(path)}", "PathInvalid")
     return path
 
 
 def _check_component(path: str) -> str:
     if "://" in path or path.startswith("/"):
         raise issue(
-            f'{{path}} must be a relative path, such as "../components/tls", not {quote_value(path)}', "PathInvalid"
+            f'{{path}} must be a relative path, such as "../components/tls", but is {quote_value(path)}', "PathInvalid"
         )
     return path
 

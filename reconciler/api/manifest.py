@@ -11,7 +11,7 @@ from pydantic import Field
 
 from reconciler.api.base import ApiModel, FieldIssue, FieldMessage, ReadResult, read_model
 from reconciler.api.messages import DEFAULT_TEMPLATES, MessageTemplates
-from reconciler.krm.field_text import quote_value
+from reconciler.krm.field_text import describe_choice, quote_value
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 
 KUBERNETES_VERSION_ANNOTATION = "reconciler.dev/kubernetes-version"
@@ -70,7 +70,7 @@ class KrmObject(ApiModel):
         metadata = data.get("metadata")
         namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
         if cls.scope == "cluster" and namespace:
-            text = f"{{path}} must be absent, not {quote_value(namespace)}: a {cls.__name__} has no namespace"
+            text = f"{{path}} must be absent, but is {quote_value(namespace)}: a {cls.__name__} has no namespace"
             yield FieldIssue(text, ("metadata", "namespace"))
 
 
@@ -131,7 +131,7 @@ def read_manifest(model: type[AnyObject], data: Mapping[str, Any]) -> ReadResult
         kind=model.__name__,
         found=version,
         value=quote_value(version),
-        allowed=" or ".join(model.api_versions),
+        choice=describe_choice(model.api_versions),
         versions=" or ".join(name.rpartition("/")[2] for name in model.api_versions),
     )
     return ReadResult(None, (FieldMessage(("apiVersion",), text),))

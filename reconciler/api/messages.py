@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reconciler.krm.field_text import describe_value, format_path, suggest_name
+from reconciler.krm.field_text import describe_choice, describe_value, format_path, suggest_name
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ ISSUE = "issue"
 UNKNOWN_FIELD = "unknown_field"
 """The pydantic error type of an unknown field. The error context contains the allowed field names."""
 _TEMPLATES = {
-    "api_version": "apiVersion must be {allowed}, not {value}",
+    "api_version": "apiVersion must be {choice}, but is {value}",
     "missing": "{path} must be set",
     "string_too_short": "{path} must be a string that is not empty",
     "string_type": "{path} must be a string{found}; put the value in quotes",
@@ -29,8 +29,8 @@ _TEMPLATES = {
     "dict_type": "{path} must be a mapping{found}",
     "tuple_type": "{path} must be a list{found}",
     "literal_error": "{path} must be {choice}{found}{suggestion}",
-    UNKNOWN_FIELD: "{path} is unknown; allowed are {allowed}{suggestion}",
-    "hidden_unknown_field": "{path} must have no other fields than {allowed}",
+    UNKNOWN_FIELD: "{path} is an unknown field; allowed fields: {allowed}{suggestion}",
+    "hidden_unknown_field": "{path} contains an unknown field; allowed fields: {allowed}",
     "too_short": "{path} must not be empty",
 }
 
@@ -41,7 +41,8 @@ class MessageTemplates:
 
     A template can contain `{path}`, `{parent}`, `{lower_parent}`, `{found}`, `{value}`, `{allowed}`, `{choice}`,
     `{name}`, `{limit}` and `{suggestion}`. `{parent}` is the path of the mapping that contains the field. `{found}` is
-    ", not " and the value. `{choice}` is "one of " and the allowed values.
+    ", but is " and the value. `{choice}` is the quoted
+    allowed values.
 
     Attributes:
         by_type: Templates by pydantic's error type. They replace the default templates.
@@ -83,10 +84,10 @@ def format_error_message(
         "parent": format_path(path[:-1]) or "the object",
         "lower_parent": format_path(path[:-1]).lower(),
         "name": name,
-        "found": "" if is_hidden else f", not {describe_value(error['input'])}",
+        "found": "" if is_hidden else f", but is {describe_value(error['input'])}",
         "value": "" if is_hidden else describe_value(error["input"]),
         "allowed": ", ".join(allowed),
-        "choice": f"one of {', '.join(allowed)}" if len(allowed) > 1 else ", ".join(allowed),
+        "choice": describe_choice(allowed),
         "suggestion": suggestion,
         "limit": context.get("ge", context.get("le", context.get("max_length", ""))),
         "error": error["msg"],

@@ -36,7 +36,7 @@ from reconciler.api.field_types import (
 )
 from reconciler.api.manifest import CheckedManifest, get_metadata_entry
 from reconciler.api.messages import MessageTemplates
-from reconciler.krm.field_text import describe_value, quote_value
+from reconciler.krm.field_text import describe_choice, describe_value, quote_value
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.names import validate_dns_subdomain, validate_name_segment
 from reconciler.krm.yaml import DataPath
@@ -65,8 +65,8 @@ COMPONENT_TEMPLATES = MessageTemplates(
         ("missing", "kind"): "{path} must be the name of a kind and must not contain expressions",
         ("missing", "target"): f"{{path}} {_TARGET_TEXT}",
         ("model_type", "target"): f"{{path}} {_TARGET_TEXT}{{found}}",
-        ("missing", "op"): f"{{path}} must be one of {', '.join(PATCH_OPS)}",
-        ("missing", "path"): "{path} must be a string, such as /spec/replicas",
+        ("missing", "op"): f"{{path}} must be {describe_choice(PATCH_OPS)}, but is missing",
+        ("missing", "path"): '{path} must be a string, such as "/spec/replicas"',
         **{
             (error_type, "resources"): "{path} must be a list with at least one resource"
             for error_type in ("missing", "too_short")
@@ -103,7 +103,7 @@ ID_DESCRIPTION = 'lower-case letters, digits and "-", with a letter or digit at 
 
 def _check_id(value: str) -> str:
     if not ID_PATTERN.fullmatch(value):
-        raise issue(f"{{path}} must be {ID_DESCRIPTION}, not {quote_value(value)}")
+        raise issue(f"{{path}} must be {ID_DESCRIPTION}, but is {quote_value(value)}")
     return value
 
 
@@ -144,7 +144,7 @@ class ValidationRules(ExtensibleModel):
 
 def _check_section(value: object) -> object:
     if not isinstance(value, Mapping):
-        raise issue(f"{{path}} must be a mapping of names to types, not {describe_value(value)}")
+        raise issue(f"{{path}} must be a mapping of names to types, but is {describe_value(value)}")
     return value
 
 
@@ -166,7 +166,9 @@ class SchemaSections(ExtensibleModel):
 
 def _check_kind(value: object) -> object:
     if not isinstance(value, str) or not value or EXPRESSION_START in value:
-        raise issue(f"{{path}} must be the name of a kind and must not contain expressions, not {quote_value(value)}")
+        raise issue(
+            f"{{path}} must be the name of a kind and must not contain expressions, but is {quote_value(value)}"
+        )
     return value
 
 
@@ -263,7 +265,7 @@ def _read_texts(value: object) -> object:
     if isinstance(value, list):
         return value
     if not isinstance(value, str):
-        raise issue(f"{{path}} must be a string, not {describe_value(value)}")
+        raise issue(f"{{path}} must be a string, but is {describe_value(value)}")
     return (value,)
 
 
@@ -276,7 +278,7 @@ OneOrMoreTexts = Annotated[
 
 def _check_target_labels(labels: dict[Any, Any]) -> dict[Any, Any]:
     issues = (
-        FieldIssue(f"{{path}} must be a string, not {describe_value(value)}", (str(key),))
+        FieldIssue(f"{{path}} must be a string, but is {describe_value(value)}", (str(key),))
         for key, value in labels.items()
         if value is None or isinstance(value, Mapping | list)
     )
@@ -345,7 +347,9 @@ class PatchTargetFields(ExtensibleModel):
 
 def _check_patch_path(value: object) -> object:
     if not isinstance(value, str):
-        raise issue(f"{{path}} must be a string, such as /spec/replicas, not {describe_value(value)}", "PathSyntax")
+        raise issue(
+            f'{{path}} must be a string, such as "/spec/replicas", but is {describe_value(value)}', "PathSyntax"
+        )
     return value
 
 
@@ -369,7 +373,7 @@ class PatchOperationFields(ExtensibleModel):
         """Yield an issue if `value` is missing, or if `value` is set for the operation `remove`."""
         operation = data.get("op")
         if operation in PATCH_OPS and ("value" in data) == (operation == "remove"):
-            requirement = f"must {'not ' if operation == 'remove' else ''}be set for the operation {operation}"
+            requirement = f'must {"not " if operation == "remove" else ""}be set for the operation "{operation}"'
             yield FieldIssue(f"{{path}} {requirement}", ("value",))
 
 
@@ -467,7 +471,7 @@ class PatchEntry(LoopFields):
 
 def _check_addon_name(value: object) -> object:
     if not isinstance(value, str) or not value:
-        raise issue(f"{{path}} must be the name of an addon, not {quote_value(value)}")
+        raise issue(f"{{path}} must be the name of an addon, but is {quote_value(value)}")
     return value
 
 
@@ -544,7 +548,7 @@ class Addon(ComponentManifest):
         yield from super().find_issues(data)
         users = get_metadata_entry(data, "labels", "allowedFor")
         if users is not None and users not in ADDON_USERS:
-            text = f"{{path}} must be one of {', '.join(ADDON_USERS)}, not {quote_value(users)}"
+            text = f"{{path}} must be {describe_choice(ADDON_USERS)}, but is {quote_value(users)}"
             yield FieldIssue(text, ("metadata", "labels", "allowedFor"))
 
 

@@ -23,7 +23,7 @@ _REGISTRY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/
 
 def _check_digest(value: str) -> str:
     if not DIGEST_PATTERN.fullmatch(value):
-        raise issue(f"{{path}} must be sha256: and 64 lowercase hexadecimal digits, not {quote_value(value)}")
+        raise issue(f'{{path}} must be "sha256:" and 64 lowercase hexadecimal digits, but is {quote_value(value)}')
     return value
 
 
@@ -61,7 +61,7 @@ def _check_chart_repository_url(url: str) -> str:
     if scheme not in ("https", "http", "oci") or not rest.strip("/") or "?" in rest or "#" in rest:
         raise issue(
             f"{{path}} must be an http:// or https:// URL of a folder with index.yaml, or an oci:// URL of a registry, "
-            f"not {quote_value(url)}"
+            f"but is {quote_value(url)}"
         )
     return url
 
@@ -70,7 +70,7 @@ def _check_registry(registry: str) -> str:
     # Accept the prefix `oci://`, because Flux requires it in the URL of a registry.
     location = check_url_without_credentials(registry).removeprefix("oci://").rstrip("/")
     if not _REGISTRY.fullmatch(location):
-        raise issue(f"{{path}} must be host[:port]/path, not {quote_value(registry)}")
+        raise issue(f"{{path}} must have the form host[:port]/path, but is {quote_value(registry)}")
     return location
 
 

@@ -42,7 +42,7 @@ def _check_template_path(value: str) -> str:
     steps = value.split(".")
     if not all(steps) or steps[0] in _IDENTITY_FIELDS:
         text = "must be the path of the template, such as spec.template, outside of apiVersion, kind and metadata"
-        raise issue(f"{{path}} {text}, not {quote_value(value)}")
+        raise issue(f"{{path}} {text}, but is {quote_value(value)}")
     return value
 
 

@@ -124,5 +124,5 @@ class Tenant(Manifest):
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
         if isinstance(name, str) and (reason := validate_dns_label(name)):
             yield FieldIssue(
-                f"{{path}} must be a valid tenant name, not {quote_value(name)}: {reason}", ("metadata", "name")
+                f"{{path}} must be a valid tenant name, but is {quote_value(name)}: {reason}", ("metadata", "name")
             )

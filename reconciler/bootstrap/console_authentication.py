@@ -148,7 +148,8 @@ def _build_local_authenticator(settings: Settings) -> Authenticator:
     if not is_loopback(settings.listen_address):
         raise SettingsError(
             "console.auth: the mode none has no authentication, so `server.listen` must be an address of this machine,"
-            f' for example 127.0.0.1:8080, or a Unix socket, not "{settings.listen_address}"; to use this address, set'
+            f' for example 127.0.0.1:8080, or a Unix socket, but is "{settings.listen_address}"; to use'
+            " this address, set"
             " `console.auth` to other modes, for example [proxy, tokens]"
         )
     return LocalAuthenticator(Reviewer(*build_git_options(settings).author))
@@ -221,7 +222,7 @@ def _check_external_url(settings: Settings) -> str:
         return url
     raise SettingsError(
         "server.external_url: must be the https:// URL with which people open the console, because `console.auth`"
-        f" contains `oidc`, not {url!r}"
+        f" contains `oidc`, but is {url!r}"
     )
 
 

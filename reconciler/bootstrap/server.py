@@ -104,7 +104,7 @@ class ServiceServer:
         if address and address not in LOOPBACK_NAMES:
             raise SettingsError(
                 "console.auth: the mode none has no authentication, so the socket unit must listen on an address of"
-                f' this machine, for example ListenStream=127.0.0.1:8080, not "{address}"'
+                f' this machine, for example ListenStream=127.0.0.1:8080, but is "{address}"'
             )
 
     @property

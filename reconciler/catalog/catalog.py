@@ -13,6 +13,7 @@ from reconciler.catalog.files import BlobId, File, FileTree, parse_ignore_file
 from reconciler.catalog.known_kinds import PORCH_GROUP, suggest_kind
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE, Manifest, is_local_config, list_manifests
 from reconciler.catalog.tenants import EXPORT_ANNOTATION, NO_TENANTS, PACKAGE_OWNER_KINDS, Tenants
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import CommonCodes, Finding, SourceLocation, create_internal_error_finding
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.json_text import compute_digest
@@ -632,7 +633,7 @@ def _check_version(path: str, document: Document) -> Finding | None:
     metadata = data.get("metadata")
     if not suggestion or (isinstance(metadata, dict) and is_local_config(metadata)):
         return None
-    reason = f"must be a string, not {data['apiVersion']!r}" if "apiVersion" in data else "is missing"
+    reason = f"must be a string, but is {quote_value(data['apiVersion'])}" if "apiVersion" in data else "is missing"
     message = f"the document of kind {data['kind']} is ignored, because apiVersion {reason}; did you mean {suggestion}?"
     return CatalogCodes.UNKNOWN_KIND.finding(message, SourceLocation(path, document.line, data["kind"]))
 
@@ -654,7 +655,7 @@ def _create_nameless_finding(path: str, document: Document, manifest: Manifest) 
     line = document.find_line((*manifest.path, "metadata", "name"))
     metadata = manifest.data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    actual = "but the field is missing" if name is None else f"not {name!r}"
+    actual = "but the field is missing" if name is None else f"but is {quote_value(name)}"
     location = SourceLocation(path, line, manifest.kind or "", "/metadata/name")
     return CatalogCodes.NAME_MISSING.finding(f"metadata.name must be a non-empty string, {actual}", location)
 

@@ -92,7 +92,7 @@ class DefinitionConflict:
             case [holder], _:
                 return self.resolve(holder, "belongs to the platform team")
             case [], [holder]:
-                return self.resolve(holder, f"belongs to the owner of the namespace {holder.key.namespace}")
+                return self.resolve(holder, f'belongs to the owner of the namespace "{holder.key.namespace}"')
         return ConflictResolution()
 
     def _is_in(self, catalog: Catalog, claim: ConfigObject) -> bool:

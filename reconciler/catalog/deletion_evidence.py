@@ -75,10 +75,10 @@ def _check_spelling(document: Document, manifest: Manifest, missing: Collection[
             line = document.find_line((*manifest.path, "kind" if key.kind != missing_key.kind else "apiVersion"))
             group = key.group or "the core group"
             reason = (
-                f"kind {key.kind} of {group} is unknown, and may be a misspelling of {missing_key.kind} of "
+                f'kind "{key.kind}" of {group} is unknown, and may be a misspelling of {missing_key.kind} of '
                 f"{missing_key.group}"
             )
-            return InconclusiveFile(line, reason if is_same_kind else f"{reason}; did you mean {missing_key.kind}?")
+            return InconclusiveFile(line, reason if is_same_kind else f'{reason}; did you mean "{missing_key.kind}"?')
     return None
 
 
@@ -97,7 +97,7 @@ def _check_fields(manifest: Manifest) -> Iterator[str]:
     for field, value in (("apiVersion", manifest.api_version), ("kind", manifest.kind)):
         if not value:
             similar = [name for name in manifest.data if isinstance(name, str) and name.lower() == field.lower()]
-            hint = f'; found "{similar[0]}"' if similar and similar[0] != field else ""
-            yield f'the field "{field}" is missing or is not a non-empty string{hint}'
+            hint = f'; the manifest has the field "{similar[0]}"' if similar and similar[0] != field else ""
+            yield f'the field "{field}" must be a non-empty string{hint}'
     if not manifest.name:
         yield f'a manifest of kind {manifest.kind} has no "metadata.name"'

@@ -49,7 +49,7 @@ def convert_to_data(value: Any) -> Any:
 def _convert_key(key: Any) -> str:
     if isinstance(key, str):
         return key
-    message = f"the keys of a map must be strings, not {quote_value(key)}; use string()"
+    message = f"the keys of a map must be strings, but one key is {quote_value(key)}; use string()"
     raise ResultConversionError(message, is_about_key=True)
 
 

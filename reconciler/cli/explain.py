@@ -24,6 +24,7 @@ from reconciler.cli.review_options import (
 )
 from reconciler.inspect import explain as inspect_explain
 from reconciler.inspect import local_commits
+from reconciler.krm import field_text
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.explain import ablation, builder, chart_values, formats, model
 from reconciler.output.explain import result as explain_result
@@ -66,7 +67,7 @@ class PackageType(TargetType):
         """Parse the argument. Fail with a usage error if it does not contain a package."""
         target = super().convert(value, param, ctx)
         if not target.package:
-            self.fail(f"must be {self.allowed}, not {str(target)!r}", param, ctx)
+            self.fail(f"must be {self.allowed}, but is {field_text.quote_value(str(target))}", param, ctx)
         return target
 
 

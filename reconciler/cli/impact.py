@@ -12,6 +12,7 @@ from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
 from reconciler.cli.options import color_option, output_option, require_config_url, should_color, show_progress
 from reconciler.cli.review_options import CommandSetup, add_setup_options
 from reconciler.inspect import impact
+from reconciler.krm import field_text
 from reconciler.output.impact import formats
 from reconciler.output.impact import overview as impact_overview
 from reconciler.output.impact import result as impact_result
@@ -36,7 +37,12 @@ class RangeType(click.ParamType["CommitRange"]):
         dots = "..." if "..." in value else ".."
         base, separator, head = value.partition(dots)
         if not separator or ".." in head or head.startswith("."):
-            self.fail(f"must be BASE..HEAD or BASE...HEAD, where BASE or HEAD may be empty, not {value!r}", param, ctx)
+            self.fail(
+                "must be BASE..HEAD or BASE...HEAD, where BASE or HEAD may be empty, but is"
+                f" {field_text.quote_value(value)}",
+                param,
+                ctx,
+            )
         return impact.CommitRange(base, head, dots == "...")
 
 

@@ -10,6 +10,7 @@ from reconciler.bootstrap import notifications as bootstrap_notifications
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import read_settings, set_up_logs, settings_option
+from reconciler.krm import field_text
 from reconciler.notifications import channel as notifications_channel
 from reconciler.notifications import channel_findings, samples
 
@@ -31,7 +32,10 @@ def command(name: str, event: str, dry_run: bool, settings_file: str | None) -> 
         settings = read_settings(settings_file)
         set_up_logs(settings, service=False)
     if event not in samples.SAMPLE_EVENTS:
-        raise click.UsageError(f"--event: must be one of {', '.join(samples.SAMPLE_EVENTS)}; not {event!r}")
+        raise click.UsageError(
+            f"--event: must be {field_text.describe_choice(samples.SAMPLE_EVENTS)}, but is"
+            f" {field_text.quote_value(event)}"
+        )
     findings = channel_findings.ChannelFindings()
     channels = bootstrap_notifications.build_channels(settings, findings)
     if name not in channels:
@@ -47,7 +51,7 @@ def command(name: str, event: str, dry_run: bool, settings_file: str | None) -> 
             channels[name].send(message)
         except notifications_channel.ChannelError as error:
             raise CannotRunError(f"--test {name}: {error}") from error
-        click.echo(f"sent a sample message to the channel {name}")
+        click.echo(f'sent a sample message to the channel "{name}"')
     for finding in findings.list_findings():
         click.echo(f"{finding.severity.value}: {finding.message} ({finding.code})", err=True)
     # Also return a failure for warnings, because the findings about the channel are the result of the test.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reconciler import settings as reconciler_settings
+from reconciler.krm import field_text
 from reconciler.output.text import MAX_DIFF_LINES
 from reconciler.planning.model import shard as model_shard
 from reconciler.process_protection import initial_environment
@@ -47,7 +48,7 @@ def _validate_shard(context: click.Context, parameter: click.Parameter, text: st
     try:
         return text if text is None else str(model_shard.parse_shard(text))
     except ValueError as error:
-        raise click.BadParameter(f"{error}; not {text!r}") from None
+        raise click.BadParameter(f"{error}, but is {field_text.quote_value(text)}") from None
 
 
 shard_option = click.option(

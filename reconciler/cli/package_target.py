@@ -118,7 +118,7 @@ def parse_upstream(text: str, directory: str | None, ref: str | None) -> GitUpst
     repo, text_directory, text_ref = _split_upstream(text, is_repository_only=directory is not None)
     package = _select_value("a directory", text_directory.strip("/"), "--directory", directory)
     if ".." in package.split("/"):
-        raise CannotRunError(f'the directory of a package must be inside its repository, not "{package}"')
+        raise CannotRunError(f'the directory of a package must be inside its repository, but is "{package}"')
     url = git_url.parse_url(repo)
     # Write an absolute path to the Kptfile, because a relative path depends on the working directory.
     repo_url = url.text if url.is_local and "://" not in repo else repo.rstrip("/")

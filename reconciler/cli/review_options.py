@@ -30,7 +30,7 @@ from reconciler.cli.options import (
 )
 from reconciler.git import local_repository
 from reconciler.inspect import package_history
-from reconciler.krm import selectors
+from reconciler.krm import field_text, selectors
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.explain import model as explain_model
 from reconciler.output.review import action_results
@@ -86,7 +86,7 @@ class TargetType(click.ParamType["TargetReference"]):
             return value
         cluster, slash, package = value.partition("/")
         if not cluster or (slash and not package.strip("/")):
-            self.fail(f"must be {self.allowed}, not {value!r}", param, ctx)
+            self.fail(f"must be {self.allowed}, but is {field_text.quote_value(value)}", param, ctx)
         return remotes_targets.TargetReference(cluster, package.strip("/"))
 
 
@@ -101,7 +101,12 @@ class PersonType(click.ParamType[tuple[str, str]]):
         """Parse the name and the mail address. Fail with a usage error if the text has a different form."""
         identity = local_repository.parse_identity(value) if isinstance(value, str) else value
         if identity is None or (isinstance(value, str) and not value.endswith(">")):
-            self.fail(f'must be a name and an address, for example "Ada <ada@example.com>", not {value!r}', param, ctx)
+            self.fail(
+                'must be a name and an address, for example "Ada <ada@example.com>", but is'
+                f" {field_text.quote_value(value)}",
+                param,
+                ctx,
+            )
         return identity
 
 

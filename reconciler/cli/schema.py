@@ -96,7 +96,8 @@ def _format_schema(name: str, kinds: Sequence[Kind], results: Sequence[Kind]) ->
     if schema is None:
         names = [*(kind.name for kind in (*kinds, *results)), json_schemas.ALL, json_schemas.SETTINGS]
         raise CannotRunError(
-            f"KIND must be one of {', '.join(names)}, not {name!r}{field_text.suggest_name(name, names)}"
+            f"KIND must be {field_text.describe_choice(names)}, but is"
+            f" {field_text.quote_value(name)}{field_text.suggest_name(name, names)}"
         )
     return json_schemas.format_schema(schema)
 

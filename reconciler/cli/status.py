@@ -21,7 +21,7 @@ from reconciler.cli.options import (
     set_up_logs,
     settings_option,
 )
-from reconciler.krm import yaml
+from reconciler.krm import field_text, yaml
 from reconciler.output.fleet import fleet_text
 from reconciler.output.status import last_pass
 from reconciler.output.status import result as status_result
@@ -74,12 +74,12 @@ def command(
     content = files.get(file)
     if content is None and tenant and status_summary.SUMMARY_FILE in files:
         raise CannotRunError(
-            f"the branch {settings.status.branch} contains no status of tenant {tenant}; existing tenants:"
-            f" {', '.join(status_summary.list_tenants(files)) or 'none'}"
+            f'the branch "{settings.status.branch}" contains no status of the tenant "{tenant}"; existing tenants:'
+            f" {field_text.quote_list(status_summary.list_tenants(files)) or 'none'}"
         )
     if content is None:
         raise CannotRunError(
-            f"the branch {settings.status.branch} contains no status: run `reconciler sync` to write the status"
+            f'the branch "{settings.status.branch}" contains no status: run `reconciler sync` to write the status'
         )
     try:
         data = yaml.parse_yaml(content).documents[0].data
@@ -87,7 +87,7 @@ def command(
     except (yaml.YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
         # Handle a malformed file, because everyone who may push to the status branch can change it.
         raise CannotRunError(
-            f"{file} on the branch {settings.status.branch} does not have the expected format "
+            f'{file} on the branch "{settings.status.branch}" does not have the expected format '
             f"({type(error).__name__}): run `reconciler sync` to write the file again"
         ) from error
     click.echo(result.to_json() if output == "json" else status_result.format_status_text(result, int(time.time())))

@@ -11,6 +11,7 @@ import click
 
 from reconciler import credential_files
 from reconciler.cli.exit_codes import SUCCESS, CannotRunError
+from reconciler.krm import field_text
 from reconciler.review import permissions
 from reconciler.server.authentication import access_tokens
 
@@ -70,7 +71,10 @@ def _parse_expiry(text: str) -> int | None:
         return None
     match = _DURATION.fullmatch(text)
     if not match:
-        raise click.UsageError(f"--expires: must be a number of days (90d) or hours (8h), or never; not {text!r}")
+        raise click.UsageError(
+            '--expires: must be a number of days such as "90d", a number of hours such as "8h", or'
+            f' "never", but is {field_text.quote_value(text)}'
+        )
     return int(time.time()) + int(match[1]) * _UNIT_SECONDS[match[2]]
 
 
@@ -80,7 +84,8 @@ def _add_line(file: Path, name: str, line: str) -> None:
         tokens = access_tokens.read_token_file(file) if file.exists() else {}
         if any(token.name == name for token in tokens.values()):
             raise CannotRunError(
-                f"--add-to {file}: the file already contains a token with the name {name}; use another name, or delete"
+                f'--add-to {file}: the file already contains a token with the name "{name}"; use another'
+                " name, or delete"
                 " its line"
             )
         text = file.read_text("utf-8") if file.exists() else ""

@@ -24,7 +24,7 @@ from reconciler.cli.options import (
     show_progress,
 )
 from reconciler.inspect import validate as inspect_validate
-from reconciler.krm import schema
+from reconciler.krm import field_text, schema
 from reconciler.krm.findings import Finding, Severity
 from reconciler.output.findings import code_scanning
 from reconciler.reconcile import codes
@@ -117,7 +117,8 @@ def validate_config(
     if tenant:
         if tenant not in (tenants := validated.plan.tenants.by_name):
             raise CannotRunError(
-                f"--tenant: the config has no valid Tenant {tenant}; existing tenants: {', '.join(tenants) or 'none'}"
+                f'--tenant: the config has no valid Tenant "{tenant}"; existing tenants:'
+                f" {field_text.quote_list(tenants) or 'none'}"
             )
         validated = validated.select_tenant(tenant)
     locator = code_scanning.FindingLocator(validated.objects.values(), validated.owner_sets)
@@ -135,7 +136,7 @@ def _build_conformance_options(
         return None
     release = schema.kubernetes_apis.parse_kubernetes_release(version) if version else None
     if version and not release:
-        raise click.UsageError(f'--kubernetes-version must be a Kubernetes version such as 1.31, not "{version}"')
+        raise click.UsageError(f'--kubernetes-version must be a Kubernetes version such as "1.31", but is "{version}"')
     return inspect_validate.ConformanceOptions(schema_folder.build_schemas(schemas), release)
 
 

@@ -166,9 +166,9 @@ def _create_unknown_kind_finding(group: str, kind: str, objects: Sequence[Config
     first, *others = objects
     examples = [f"{manifest.file}:{manifest.document.line}" for manifest in others[: _MAX_EXAMPLES - 1]]
     more = f" and {len(others) - len(examples)} more" if len(others) > len(examples) else ""
-    other_locations = f". Other objects of kind {kind} are at {', '.join(examples)}{more}" if others else ""
+    other_locations = f'. Other objects of kind "{kind}" are at {", ".join(examples)}{more}' if others else ""
     message = (
-        f"kind {kind} of {group} is unknown{hint} {first.key} has no effect, because no object places or injects it. "
+        f'kind "{kind}" of {group} is unknown{hint} {first.key} has no effect, because no object places or injects it. '
         f"Known kinds of {known_group} are {', '.join(KNOWN_KINDS[known_group])}{other_locations}"
     )
     return CatalogCodes.UNKNOWN_KIND.finding(message, first.location_of(("kind",)))

@@ -36,7 +36,7 @@ def keep_uncertain_packages(
         cluster = location[0]
         if cluster in inventory.uncertain_names and cluster in inventory.target_keys and location not in requested:
             message = (
-                f"an object that may define the cluster {cluster} is invalid or declared more than once;"
+                f'an object that may define the cluster "{cluster}" is invalid or declared more than once;'
                 " the package stays unchanged"
             )
             ready = Condition("Ready", "False", "ClusterInDoubt", message)

@@ -11,7 +11,7 @@ from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.validation import create_field_findings
-from reconciler.krm.field_text import suggest_name
+from reconciler.krm.field_text import quote_list, suggest_name
 from reconciler.krm.findings import CommonCodes, Finding, SourceLocation
 from reconciler.krm.names import validate_ref_name
 from reconciler.krm.objects import ObjectKey
@@ -77,12 +77,12 @@ def explain_missing_repository(repositories: Repositories, namespace: str, name:
     names = sorted(other_name for other_namespace, other_name in repositories if other_namespace == namespace)
     if elsewhere:
         return (
-            f"{message}; a Repository with this name exists in other namespaces: {', '.join(elsewhere[:_MAX_LISTED])}"
+            f"{message}; a Repository with this name exists in other namespaces: {quote_list(elsewhere[:_MAX_LISTED])}"
         )
     # Omit a long list of names, because each new cluster would change the list in the status of invalid objects.
     if not 0 < len(names) <= _MAX_LISTED:
         return message
-    return f"{message}; existing Repositories: {', '.join(names)}{suggest_name(name, names)}"
+    return f"{message}; existing Repositories: {quote_list(names)}{suggest_name(name, names)}"
 
 
 def read_repository(manifest: ConfigObject) -> Repository | tuple[Finding, ...]:

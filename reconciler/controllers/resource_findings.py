@@ -51,7 +51,7 @@ class ResourceIssue:
 def create_finding(resource: PackageResource, issue: ResourceIssue, subject: str = "") -> Finding:
     """Return a finding for an issue of a resource. If the resource is a Secret, the value of the issue is masked."""
     value = MASK if is_secret(resource.data) else issue.value
-    quoted = "" if issue.value is ABSENT else f', not "{value}"'
+    quoted = "" if issue.value is ABSENT else f', but is "{value}"'
     prefix = f"{subject}: " if subject else ""
     # Use line 0 for JSON files, because the JSON parser does not return line numbers.
     line = 0 if resource.file.endswith(".json") else resource.document.find_line(issue.path)

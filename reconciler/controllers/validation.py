@@ -8,7 +8,7 @@ from typing import Protocol
 
 from reconciler.api.base import FieldMessage
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.krm.field_text import suggest_name
+from reconciler.krm.field_text import quote_list, quote_value, suggest_name
 from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.selectors import LabelRequirement, LabelSelector
 
@@ -86,20 +86,20 @@ def _find_missing(
         existing_values = sorted({labels[requirement.key] for labels in label_sets if requirement.key in labels})
         if requirement.operator in ("In", "Exists", "Gt", "Lt") and not existing_values:
             keys = sorted({key for labels in label_sets for key in labels})
-            yield f"no {noun} has a label {requirement.key}{suggest_name(requirement.key, keys)}"
+            yield f"no {noun} has the label {quote_value(requirement.key)}{suggest_name(requirement.key, keys)}"
         elif requirement.operator == "In" and not {*requirement.values} & {*existing_values}:
-            required = " or ".join(f"{requirement.key}={value}" for value in requirement.values)
+            required = quote_list([f"{requirement.key}={value}" for value in requirement.values], " or ")
             suggestion = (
                 suggest_name(requirement.values[0], existing_values)
                 if len(requirement.values) == 1 < len(existing_values)
                 else ""
             )
-            yield f"no {noun} has {required}; existing values: {_format_values(existing_values)}{suggestion}"
+            yield f"no {noun} has the label {required}; existing values: {_format_values(existing_values)}{suggestion}"
         elif requirement.operator == "DoesNotExist" and all(requirement.key in labels for labels in label_sets):
-            yield f"every {noun} has a label {requirement.key}"
+            yield f'every {noun} has the label "{requirement.key}"'
 
 
 def _format_values(values: Sequence[str]) -> str:
-    quoted = [value or '""' for value in values[:_MAX_VALUES]]
+    quoted = [*map(quote_value, values[:_MAX_VALUES])]
     more = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
     return f"{', '.join(quoted)}{more}"

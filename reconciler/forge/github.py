@@ -209,7 +209,8 @@ def is_name(name: str) -> bool:
 def _check_name(name: str) -> None:
     if not is_name(name):
         raise ValueError(
-            f"the owner and the name of a GitHub repository must consist of letters, digits, -, _ and ., not {name!r}"
+            "the owner and the name of a GitHub repository must consist of letters, digits, -, _ and .,"
+            f" but is {name!r}"
         )
 
 

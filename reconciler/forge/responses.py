@@ -154,7 +154,7 @@ class ResponseFields:
         self._value = value
         self._call = call
         if not isinstance(value, Mapping):
-            raise ForgeAnswerError(f"{call}: the response must be an object, not {_describe_type(value)}")
+            raise ForgeAnswerError(f"{call}: the response must be an object, but is {_describe_type(value)}")
 
     def find(self, *path: str) -> object:
         """Return the value at a path of field names. Return None if the value is null or missing."""
@@ -225,7 +225,7 @@ class ResponseFields:
 
     def _create_error(self, path: tuple[str, ...], expected: str, value: object) -> ForgeAnswerError:
         actual = repr(value[:40]) if isinstance(value, str) else _describe_type(value)
-        return ForgeAnswerError(f"{self._call}: {'.'.join(path)} must be {expected}, not {actual}")
+        return ForgeAnswerError(f"{self._call}: {'.'.join(path)} must be {expected}, but is {actual}")
 
 
 def _describe_type(value: object) -> str:

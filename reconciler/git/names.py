@@ -51,7 +51,7 @@ def check_push_option(text: str) -> str:
         ValueError: `text` has more than one line or more than 65,516 bytes, which Git cannot send as a push option.
     """
     if re.search(r"[\n\0]", text) or len(text.encode(errors="surrogateescape")) > _MAX_OPTION_BYTES:
-        raise ValueError(f"a push option must be one line of at most {_MAX_OPTION_BYTES} bytes, not {text[:80]!r}")
+        raise ValueError(f"a push option must be one line of at most {_MAX_OPTION_BYTES} bytes, but is {text[:80]!r}")
     return text
 
 

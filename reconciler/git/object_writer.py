@@ -116,7 +116,7 @@ def clamp_seconds(seconds: int) -> int:
 
 def _format_identity(author: tuple[str, str]) -> bytes:
     if any(character in part for part in author for character in "<>\n\0"):
-        raise ValueError(f"an author must be a name and a mail address without < and >, not {author!r}")
+        raise ValueError(f"an author must be a name and a mail address without < and >, but is {author!r}")
     return f"{author[0]} <{author[1]}>".encode()
 
 
@@ -142,7 +142,7 @@ def _format_parent(parent: CommitId | int, index: int) -> bytes:
     if isinstance(parent, str):
         return check_object_id(parent).encode()
     if not 0 <= parent < index:
-        raise ValueError(f"commit {index} must name an earlier commit as its parent, not {parent}")
+        raise ValueError(f"commit {index} must name an earlier commit as its parent, but names {parent}")
     return b":%d" % (parent + 1)
 
 
@@ -150,11 +150,11 @@ def _format_change(change: TreeChange) -> bytes:
     match change:
         case PutFile(path, data, mode):
             if mode not in _FILE_MODES:
-                raise ValueError(f"a file's mode must be one of {sorted(_FILE_MODES)}, not {mode!r}")
+                raise ValueError(f"a file's mode must be one of {sorted(_FILE_MODES)}, but is {mode!r}")
             return b"M %s inline %s\n" % (mode.encode(), _quote_path(check_tree_path(path))) + _format_data(data)
         case PutObject(path, object_id, mode):
             if mode not in _MODES:
-                raise ValueError(f"a mode must be one of {sorted(_MODES)}, not {mode!r}")
+                raise ValueError(f"a mode must be one of {sorted(_MODES)}, but is {mode!r}")
             return b"M %s %s %s\n" % (
                 mode.encode(),
                 check_object_id(object_id).encode(),

@@ -35,7 +35,7 @@ def scan_host_keys(address: str, timeout_seconds: int = 10) -> list[HostKey]:
     """
     match = _ADDRESS.match(address)
     if match is None:
-        raise UrlRefusedError(f"HOST must be a host name or HOST:PORT, for example github.com, not {address!r}")
+        raise UrlRefusedError(f"HOST must be a host name or HOST:PORT, for example github.com, but is {address!r}")
     command = ["ssh-keyscan", "-T", str(timeout_seconds), "-p", match["port"] or "22", match["host"].strip("[]")]
     try:
         process = subprocess.run(

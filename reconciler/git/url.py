@@ -79,7 +79,7 @@ def parse_url(text: str, base: str = "") -> GitUrl:
 
 def _refuse_unusable(text: str) -> None:
     if not text or text.startswith("-") or text != text.strip() or _UNUSABLE.search(text):
-        raise UrlRefusedError(f"a repository must be a URL or a path, not {redact_url(text)!r}")
+        raise UrlRefusedError(f"a repository must be a URL or a path, but is {redact_url(text)!r}")
 
 
 def _refuse_credentials(text: str) -> None:
@@ -102,7 +102,7 @@ def _parse_with_scheme(text: str) -> GitUrl:
         return _parse_file(text, parts.netloc, unquote(parts.path))
     if scheme not in _PORTS:
         raise UrlRefusedError(
-            f'the URL {redact_url(text)!r} must start with https://, ssh:// or file://, not "{scheme}://"'
+            f'the URL {redact_url(text)!r} must start with https://, ssh:// or file://, but starts with "{scheme}://"'
         )
     if not host or host.startswith("-") or parts.query or parts.fragment or "\\" in text or " " in text:
         raise UrlRefusedError(

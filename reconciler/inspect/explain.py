@@ -179,9 +179,9 @@ def _describe_unknown_package(reference: TargetReference, surveyed: PreparedTarg
     names = format_closest_names(reference.package, requested)
     is_managed = _has_managed_package(reference, surveyed)
     problem = (
-        f"no object requests this package any more, but {reference.cluster} still contains the package"
+        f'no object requests this package any more, but "{reference.cluster}" still contains the package'
         if is_managed
-        else f"no object requests this package for {reference.cluster}"
+        else f'no object requests this package for "{reference.cluster}"'
     )
     return f"{reference}: {problem}; requested packages: {names}"
 

@@ -144,7 +144,7 @@ class PackageContentReader:
         with self._open_target(target_name) as (packages, error, remote):
             target_package = next((candidate for candidate in packages if candidate.package == package), None)
             if target_package is None:
-                raise PackageMissingError(error or f"{target_name} has no package {package}")
+                raise PackageMissingError(error or f'{target_name} has no package "{package}"')
             yield target_package, remote
 
     @contextmanager
@@ -152,7 +152,7 @@ class PackageContentReader:
         """Open a target, and yield its packages, the reason why it cannot be read, and its remote."""
         with self._indexer.open_target(target_name) as found:
             if found is None:
-                raise PackageMissingError(f"there is no target {target_name}")
+                raise PackageMissingError(f'there is no target "{target_name}"')
             reader, target = found
             packages = tuple(list_target_packages(target.snapshot, target.drafts)) if target.snapshot else ()
             yield packages, target.error, reader.get_remote(target.target)

@@ -515,7 +515,7 @@ def select_targets(references: Collection[TargetReference], targets: Iterable[Ta
         if reference.cluster not in by_name:
             names = format_closest_names(reference.cluster, by_name)
             raise UnknownTargetError(
-                f"{reference}: there is no Repository or cluster {reference.cluster}; existing names: {names}"
+                f'{reference}: there is no Repository or cluster "{reference.cluster}"; existing names: {names}'
             )
     selected_names = {reference.cluster for reference in references} or by_name
     return [target for name, target in by_name.items() if name in selected_names]

@@ -105,7 +105,7 @@ class _Verification:
             and self._history.has_earlier_branch(target)
         )
         return (
-            f"{target.title}: the branch {target.branch} existed earlier and is missing now"
+            f'{target.title}: the branch "{target.branch}" existed earlier and is missing now'
             if is_branch_missing
             else ""
         )

@@ -76,7 +76,7 @@ def _find_target_branch(
     """Return the name and the head commit of the target branch."""
     head = remote.refs.get(BRANCH_PREFIX + target.branch)
     if head is None:
-        raise UnknownTargetError(f"{reference}: {target.title} has no branch {target.branch}")
+        raise UnknownTargetError(f'{reference}: {target.title} has no branch "{target.branch}"')
     return target.branch, head
 
 

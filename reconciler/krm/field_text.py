@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-from reconciler.krm.yaml import DataPath
+if TYPE_CHECKING:
+    from reconciler.krm.yaml import DataPath
 
 _MAX_VALUE_LENGTH = 80
 _MAX_COMPARED = 200
 _MAX_LISTED = 50
 _MIN_PREFIX = 3
+_MAX_ALTERNATIVES = 2
 
 
 def format_path(path: DataPath) -> str:
@@ -26,7 +29,7 @@ def split_list(text: str) -> tuple[str, ...]:
 
 
 def suggest_name(name: str, known: Sequence[str]) -> str:
-    """Return "; did you mean NAME?" for the most similar known name. Return "" if no name is similar.
+    """Return '; did you mean "NAME"?' for the most similar known name. Return "" if no name is similar.
 
     A name that differs only in upper and lower case is similar. A longer name that begins with `name` is similar too.
     """
@@ -39,7 +42,7 @@ def suggest_name(name: str, known: Sequence[str]) -> str:
         for candidate in known
         if get_close_matches(lower, [candidate.lower()]) or (len(name) >= _MIN_PREFIX and candidate.startswith(lower))
     ]
-    return f"; did you mean {nearest[0]}?" if nearest else ""
+    return f"; did you mean {quote_value(nearest[0])}?" if nearest else ""
 
 
 def describe_value(value: object) -> str:
@@ -53,6 +56,17 @@ def quote_value(value: object) -> str:
     """Return a value as compact JSON. Shorten long JSON."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
+
+
+def describe_choice(values: Sequence[object]) -> str:
+    """Return the allowed values for the end of "must be", e.g. `"a" or "b"`, or `one of "a", "b", "c"`."""
+    quoted = [*map(quote_value, values)]
+    return " or ".join(quoted) if len(quoted) <= _MAX_ALTERNATIVES else f"one of {format_list(quoted)}"
+
+
+def quote_list(names: Iterable[str], joint: str = ", ") -> str:
+    """Put each name in double quotes, and join the names as `format_list` does, e.g. `"a", "b", and 7 more`."""
+    return format_list([*map(quote_value, names)], joint)
 
 
 def format_list(names: Sequence[str], joint: str = ", ") -> str:

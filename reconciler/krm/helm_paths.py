@@ -109,5 +109,5 @@ def _explain_stray_character(name: str, position: int) -> str:
     if name[position] == "\\":
         return "must not end in a backslash"
     if name[position - 1] == "]":
-        return f'must have a dot or nothing after "]", not "{name[position]}"'
+        return f'must have a dot or nothing after "]", but is "{name[position]}"'
     return f'must have a \\ before "{name[position]}", because "{name[position]}" ends a name'

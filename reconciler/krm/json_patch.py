@@ -13,6 +13,7 @@ from typing import Any, Literal
 import jsonpatch
 import jsonpointer
 
+from reconciler.krm.field_text import describe_choice, quote_value
 from reconciler.krm.json_pointer import format_pointer
 
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
@@ -78,12 +79,14 @@ def _apply_operation(data: Any, operation: Mapping[str, Any], index: int) -> Any
 
 def _read(operation: Any, index: int) -> Mapping[str, Any]:
     if not isinstance(operation, Mapping):
-        raise PatchError(index, "", f"an operation must be a mapping, not {operation!r:.80}")
+        raise PatchError(index, "", f"an operation must be a mapping, but is {quote_value(operation)}")
     pointer = operation.get("path")
     if not isinstance(pointer, str):
-        raise PatchError(index, "", f"an operation must have a path that is a JSON pointer, not {pointer!r:.80}")
+        raise PatchError(index, "", f"the path of an operation must be a JSON pointer, but is {quote_value(pointer)}")
     if operation.get("op") not in _OPERATIONS:
-        raise PatchError(index, pointer, f"op must be one of {', '.join(_OPERATIONS)}, not {operation.get('op')!r:.80}")
+        raise PatchError(
+            index, pointer, f"op must be {describe_choice(_OPERATIONS)}, but is {quote_value(operation.get('op'))}"
+        )
     return dict(operation)
 
 

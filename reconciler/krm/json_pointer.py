@@ -23,7 +23,7 @@ def parse_pointer(text: str) -> tuple[str, ...]:
         PointerError: `text` is not empty and does not begin with "/", or "~" is not followed by 0 or 1.
     """
     if text and not text.startswith("/"):
-        raise PointerError(f'a JSON pointer must be empty or begin with "/", not "{text}"')
+        raise PointerError(f'a JSON pointer must be empty or begin with "/", but is "{text}"')
     if _INVALID_ESCAPE.search(text):
         raise PointerError(f'"{text}" is not a JSON pointer, because 0 or 1 must follow each "~"')
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])

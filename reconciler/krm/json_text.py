@@ -161,7 +161,7 @@ def _check_keys(data: Any) -> None:
     # would then have the same digest.
     for key in data if isinstance(data, dict) else ():
         if not isinstance(key, str):
-            raise TypeError(f"keys must be strings, not {type(key).__name__}")
+            raise TypeError(f"keys must be strings, but one key has the type {type(key).__name__}")
     for value in data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ():
         if value.__class__ not in _SCALAR_TYPES:
             _check_keys(value)

@@ -174,4 +174,4 @@ def validate_image_digest(text: str) -> str | None:
     if match and len(match["hex"]) == HEX_LENGTHS.get(match["algorithm"]):
         return None
     allowed = ", ".join(f"{name}:<{length} lower-case hex digits>" for name, length in HEX_LENGTHS.items())
-    return f"must be one of {allowed}"
+    return f"must have one of these forms: {allowed}"

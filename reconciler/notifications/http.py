@@ -37,7 +37,7 @@ class HostPolicy:
         """Raise ChannelError if there is a list of allowed hosts, and this host is not in it."""
         if self.allowed_hosts and host not in self.allowed_hosts:
             raise ChannelError(
-                f"the host {host} is not in `notifications.allowed_hosts`: add the host, or correct the URL"
+                f'the host "{host}" is not in `notifications.allowed_hosts`: add the host, or correct the URL'
             )
 
     def resolve(self, host: str, port: int) -> str:
@@ -52,11 +52,11 @@ class HostPolicy:
         try:
             addresses = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
         except (OSError, UnicodeError) as error:
-            raise ChannelError(f"the host {host} cannot be resolved: {error}") from None
+            raise ChannelError(f'the host "{host}" cannot be resolved: {error}') from None
         private = [str(address) for address in addresses if not ipaddress.ip_address(address).is_global]
         if private and host not in self.allowed_hosts:
             raise ChannelError(
-                f"the host {host} has the private address {private[0]}: add the host to `notifications.allowed_hosts`"
+                f'the host "{host}" has the private address {private[0]}: add the host to `notifications.allowed_hosts`'
             )
         return str(addresses[0])
 

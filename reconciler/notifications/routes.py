@@ -56,7 +56,7 @@ def parse_quiet_hours(text: str) -> QuietHours | None:
     try:
         ZoneInfo(zone)
     except (LookupError, ValueError, OSError):
-        raise ValueError(f'must have the name of a time zone, for example Europe/Berlin, not "{zone}"') from None
+        raise ValueError(f'must be the name of a time zone, for example "Europe/Berlin", but is "{zone}"') from None
     return QuietHours(time(start_hour, start_minute), time(end_hour, end_minute), zone)
 
 

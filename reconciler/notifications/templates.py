@@ -54,7 +54,7 @@ class Templates:
             raise TemplateFailedError(f"{self.folder / name}{line}: {type(error).__name__}: {error}") from error
         if not rendered or len(rendered) > _MAX_CHARACTERS:
             raise TemplateFailedError(
-                f"{self.folder / name}: the rendered text must have 1 to {_MAX_CHARACTERS} characters, not "
+                f"{self.folder / name}: the rendered text must have 1 to {_MAX_CHARACTERS} characters, but has "
                 f"{len(rendered)}"
             )
         return rendered

@@ -413,7 +413,7 @@ class _RenderRun:
         if ".." in parts or item.path.startswith("/"):
             return f"function must not modify resources outside of package: resource has path {item.path}"
         if any(part.lower() == ".git" or not part.isprintable() or "\\" in part for part in parts):
-            return f'a resource\'s path must be an ordinary file name, not "{item.path}"'
+            return f'a resource\'s path must be an ordinary file name, but is "{item.path}"'
         files, folders = self._package.files, [item.file]
         while folders[-1] and folders[-1] != (parent := dirname(folders[-1])):
             folders.append(parent)
@@ -567,14 +567,14 @@ def _find_config_path_error(package: Package, path: str, config_path: str) -> st
     if ".." in file or config_path.startswith("/"):
         return ""  # `validate_kptfile` reports these two errors.
     if file not in package.files:
-        return f'must be the path of a file, not "{config_path}", which does not exist'
+        return f'must be the path of a file, but is "{config_path}", which does not exist'
     if package.find_owning_package(file) != path:
-        return f'must be the path of a file of this package, not "{config_path}", which belongs to a subpackage'
+        return f'must be the path of a file of this package, but is "{config_path}", which belongs to a subpackage'
     documents = parse_documents(file, package.files[file].data)
     if isinstance(documents, ParseFailure):
         return ""  # `Package.parse_result` already contains a finding for this file.
     if any(is_sops_document(document.data) for document in documents):
-        return f'must not be the path of a SOPS document, because functions cannot decrypt it, not "{config_path}"'
+        return f'must not be the path of a SOPS document, because functions cannot decrypt it, but is "{config_path}"'
     return _format_config_error(config_path, len(documents)) if len(documents) > 1 else ""
 
 

@@ -37,7 +37,8 @@ def detect_source_kind(files: FileTree) -> SourceKind | UnknownSourceKind:
     kustomization = _find_kustomization(files)
     if CHART_FILE in files and kustomization:
         return UnknownSourceKind(
-            "SourceKindAmbiguous", f"contains {CHART_FILE} and {kustomization}; set the field kind to helm or kustomize"
+            "SourceKindAmbiguous",
+            f'contains {CHART_FILE} and {kustomization}; set the field kind to "helm" or "kustomize"',
         )
     if CHART_FILE in files:
         return "helm"

@@ -153,14 +153,14 @@ def _keep_items(resources: Sequence[PackageResource], removed: set[int]) -> Iter
 def _create_resource_finding(
     resource: PackageResource, source: str, other_source: str, other: PackageResource, *, last_wins: bool
 ) -> Finding:
-    places = f"in {resource.file} of source {source} and in {other.file} of source {other_source}"
+    places = f'in {resource.file} of source "{source}" and in {other.file} of source "{other_source}"'
     location = SourceLocation(other.file, other.document.line, other.key.reference)
     if last_wins:
-        message = f"{other.key} is {places}. The resource of source {other_source} is used"
+        message = f'{other.key} is {places}. The resource of source "{other_source}" is used'
         return downgrade_to_warning(SourceCodes.RESOURCE_REPEATED.finding(message, location))
     message = (
         f"{other.key} is {places}. Next step: remove it from one of them. To use the resource of source "
-        f"{other_source}, set `onRepeatedResource: lastWins`"
+        f'"{other_source}", set `onRepeatedResource: lastWins`'
     )
     return SourceCodes.RESOURCE_REPEATED.finding(message, location)
 
@@ -171,5 +171,5 @@ def _create_file_finding(path: str, source: str, other_source: str) -> Finding:
         if path == KPTFILE
         else "set the field directory of one of the two sources"
     )
-    message = f'the sources {source} and {other_source} both contain the file "{path}". Next step: {hint}'
+    message = f'the sources "{source}" and "{other_source}" both contain the file "{path}". Next step: {hint}'
     return SourceCodes.FILE_REPEATED.finding(message, SourceLocation(path))

@@ -148,7 +148,7 @@ class RepositoryConfigProposals:
         if nested := sorted(name for name in names if are_paths_nested(name, self._branch)):
             return _propose_nothing(
                 PassCodes.PROPOSAL_BRANCH_TAKEN,
-                f"the branch {self._branch} cannot be created, because the branch {nested[0]} exists;"
+                f'the branch "{self._branch}" cannot be created, because the branch "{nested[0]}" exists;'
                 " set `drafts.config_branch` to another name",
             )
         try:
@@ -285,7 +285,7 @@ def create_proposal_findings(proposal: ConfigProposal, outcome: PushOutcome) -> 
     code = codes[type(outcome)]
     location = proposal.edits[0].pin.location if proposal.edits else SourceLocation()
     message = (
-        f"revisions could not be proposed on the branch {proposal.branch} of the config:"
+        f'revisions could not be proposed on the branch "{proposal.branch}" of the config:'
         f" {describe_push_outcome(outcome)}"
     )
     return (code.finding(message, location),)

@@ -347,7 +347,7 @@ class RepositoryConfigSource:
         head = self._mirror.refs().get(ref)
         if head is None:
             raise RepositoryMissingError(
-                f"{self._mirror.url} must have the branch {self._branch}; set `config.branch` to an existing branch"
+                f'{self._mirror.url} must have the branch "{self._branch}"; set `config.branch` to an existing branch'
             )
         self._verifier.refresh()
         checked = self._verifier.check(self._mirror, ref, ObjectId(head), head)

@@ -265,7 +265,7 @@ def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[Re
     if task.published_head and (unexpected := _check_expected(review, task, open_target, draft, result)):
         return unexpected, None
     if draft is None:
-        message = open_target.error or f"{task.branch} does not exist any more"
+        message = open_target.error or f'"{task.branch}" does not exist any more'
         return replace(result, outcome="failed" if open_target.error else "unchanged", message=message), None
     if draft.head != task.head:
         return _refuse_moved(result), None
@@ -309,17 +309,17 @@ def _check_expected(
     if open_target.error:
         return replace(result, outcome="failed", message=open_target.error)
     if _is_published(review, task):
-        reason = BlockingReason("AlreadyPublished", f"{branch} already contains the reviewed content")
+        reason = BlockingReason("AlreadyPublished", f'"{branch}" already contains the reviewed content')
         return replace(
             result, outcome="refused" if result.action in ("reject", "drop") else "unchanged", reasons=(reason,)
         )
     if draft is None:
-        reason = BlockingReason(DRAFT_MOVED, f"{task.branch} does not exist any more")
+        reason = BlockingReason(DRAFT_MOVED, f'"{task.branch}" does not exist any more')
         return replace(result, outcome="refused", reasons=(reason,))
     if draft.head != task.head:
         return _refuse_moved(result)
     if draft.published_head != task.published_head:
-        reason = BlockingReason(BRANCH_MOVED, f"{branch} has changed since the review; review the draft again")
+        reason = BlockingReason(BRANCH_MOVED, f'"{branch}" has changed since the review; review the draft again')
         return replace(result, outcome="refused", reasons=(reason,))
     return None
 
@@ -340,7 +340,7 @@ def _is_published(review: DraftReview, task: _Task) -> bool:
 
 def _refuse_moved(result: ReviewActionResult) -> ReviewActionResult:
     reason = BlockingReason(
-        DRAFT_MOVED, f"{result.branch} has changed since the command started; review the draft again"
+        DRAFT_MOVED, f'"{result.branch}" has changed since the command started; review the draft again'
     )
     return replace(result, outcome="refused", reasons=(reason,))
 

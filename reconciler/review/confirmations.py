@@ -166,7 +166,7 @@ def _list_selected(
     if change is None:
         raise ReviewRequestError(
             "UnknownChange",
-            f"there is no change {selection.key} any more: it was published, withdrawn or replaced; open the list of"
+            f'there is no change "{selection.key}" any more: it was published, withdrawn or replaced; open the list of'
             " changes",
         )
     selected = {target.name: target for target in selection.targets}
@@ -210,7 +210,7 @@ def _build_draft(
 
 def _find_moved_branch(draft: ConfirmedDraft, selected: SelectedTarget) -> BlockingReason | None:
     if selected.head and selected.head != draft.head:
-        return BlockingReason(DRAFT_MOVED, f"{draft.branch} has changed since the review; review the draft again")
+        return BlockingReason(DRAFT_MOVED, f'"{draft.branch}" has changed since the review; review the draft again')
     if selected.published_head and selected.published_head != draft.published_head:
         return BlockingReason(BRANCH_MOVED, "the target branch has changed since the review; review the draft again")
     return None
@@ -226,9 +226,11 @@ def _find_obstacle(
     """
     if request.verb == "reject":
         is_rejected = member.state == "rejected"
-        return BlockingReason("AlreadyRejected", f"{draft.branch} is already rejected") if is_rejected else None
+        return BlockingReason("AlreadyRejected", f'"{draft.branch}" is already rejected') if is_rejected else None
     if member.state == "rejected" and not is_explicit:
-        message = f"{draft.branch} was {member.rejection}; to {request.verb} the draft nevertheless, select its target"
+        message = (
+            f'"{draft.branch}" was {member.rejection}; to {request.verb} the draft nevertheless, select its target'
+        )
         return BlockingReason("Rejected", message)
     if draft.is_removal != request.removals:
         code, message = (
@@ -243,7 +245,7 @@ def _find_obstacle(
         count = format_count(draft.conflict_count, "conflict")
         return BlockingReason(CONFLICTS_NOT_ACCEPTED, f"{draft.package} has {count}; review and accept the conflicts")
     if request.verb == "propose" and member.lifecycle == "Proposed":
-        return BlockingReason("AlreadyProposed", f"{draft.branch} is already proposed")
+        return BlockingReason("AlreadyProposed", f'"{draft.branch}" is already proposed')
     return None
 
 

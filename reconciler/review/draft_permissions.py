@@ -27,7 +27,7 @@ def find_permission_refusal(
     for other in list_branch_rows(index, draft.target, draft.branch):
         scope = PackageScope(entry.labels, other.package, other.tenant)
         if other.draft and permissions.find_refusal(scope, other.draft.content.risk.level):
-            return BlockingReason(NOT_PERMITTED, f"{draft.branch} also contains changes that you may not review")
+            return BlockingReason(NOT_PERMITTED, f'"{draft.branch}" also contains changes that you may not review')
     return None
 
 

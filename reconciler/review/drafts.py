@@ -246,7 +246,7 @@ def _check_targets_exist(selection: ReviewSelection, targets: Iterable[Target]) 
     for reference in selection.references:
         if reference.cluster not in names:
             raise UnknownTargetError(
-                f"{reference}: there is no Repository or cluster {reference.cluster}; "
+                f'{reference}: there is no Repository or cluster "{reference.cluster}"; '
                 f"existing names: {_join_names(names)}"
             )
 

@@ -32,6 +32,6 @@ def require_approvals(
     if action.person and has_approved(approvals, decision.packages, action.person[1]):
         missing = format_count(required - len(others) - 1, "more approval")
         return NoTransition(
-            f"{action.person[1]} has already approved {draft.branch}; the draft needs {missing} from other people"
+            f'{action.person[1]} has already approved "{draft.branch}"; the draft needs {missing} from other people'
         ), action
     return RecordApproval(decision.packages, len(others) + 1, required, has_earlier=bool(approvals)), action

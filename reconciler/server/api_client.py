@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from reconciler.krm import field_text
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.text import to_one_line
 from reconciler.server.address import API_PREFIX, LOOPBACK_NAMES
@@ -48,7 +49,10 @@ class ApiClient:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if self.token and parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES:
-            raise ValueError(f"must start with https://, not {self.url!r}, because HTTP does not encrypt the token")
+            raise ValueError(
+                "must start with https://, because HTTP does not encrypt the token, but is"
+                f" {field_text.quote_value(self.url)}"
+            )
 
     def read(self, path: str) -> Mapping[str, Any]:
         """Return the result of a path below `/api/v1`, for example `/status`.

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from reconciler.krm.field_text import quote_value
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.server.address import get_socket_path, split_address
 
@@ -45,13 +46,16 @@ def build_own_url(address: str, *, has_tls: bool) -> str:
         ValueError: The address is empty or has no fixed port. The message contains the next step.
     """
     if not address:
-        raise ValueError("server.listen: must be host:port, not empty; or set --url to the address of the service")
+        raise ValueError(
+            "server.listen: must be host:port, but is empty; set an address, or set --url to the address of the service"
+        )
     if get_socket_path(address):
         return address
     host, port = split_address(address)
     if not port:
         raise ValueError(
-            f"server.listen: must contain a fixed port, not {address!r}; or set --url to the address of the service"
+            f"server.listen: must contain a fixed port, but is {quote_value(address)}; set a port, or set"
+            " --url to the address of the service"
         )
     host = _LOOPBACK_HOSTS.get(host, host)
     scheme = "https" if has_tls else "http"
@@ -151,7 +155,7 @@ def send_request(
     parts = urlsplit(url)
     is_unix_socket = bool(get_socket_path(url))
     if not is_unix_socket and (parts.scheme not in ("http", "https") or not parts.hostname):
-        raise ValueError(f"must be a URL that starts with http:// or https://, not {url!r}")
+        raise ValueError(f"must be a URL that starts with http:// or https://, but is {url!r}")
     connection = _connect(parts, timeout_seconds, should_verify=should_verify)
     try:
         method = "GET" if body is None else "POST"

@@ -207,6 +207,6 @@ def _open_socket(address: str) -> socket.socket:
     except OSError as error:
         listening_socket.close()
         raise ListenError(
-            f'must be a free address of this machine, not "{address}": {error.strerror or error}'
+            f'must be a free address of this machine, but is "{address}": {error.strerror or error}'
         ) from None
     return listening_socket

@@ -25,7 +25,7 @@ def take_activated_socket(environment: MutableMapping[str, str]) -> socket.socke
     if pid != str(os.getpid()) or count in ("", "0"):
         return None
     if count != "1":
-        raise ListenError(f"the socket unit must pass one socket to the service, not {count}")
+        raise ListenError(f"the socket unit must pass one socket to the service, but passes {count}")
     expected = "the socket unit must pass a listening TCP socket or Unix socket"
     try:
         activated = socket.socket(fileno=_FIRST_DESCRIPTOR)

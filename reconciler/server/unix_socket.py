@@ -31,7 +31,7 @@ def open_unix_socket(path: str, backlog: int) -> socket.socket:
         new_file.replace(path)
     except OSError as error:
         listening_socket.close()
-        raise ListenError(f'must be the path of a socket in an existing folder, not "{path}": {error}') from None
+        raise ListenError(f'must be the path of a socket in an existing folder, but is "{path}": {error}') from None
     except ListenError:
         listening_socket.close()
         raise

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from reconciler.krm import selectors
+from reconciler.krm import field_text, selectors
 from reconciler.krm.names import TENANT_PLACEHOLDER
 from reconciler.server import address
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
@@ -255,7 +255,9 @@ class ConsoleSettings(SettingsGroup):
     def _check_stages(cls, value: tuple[ConsoleStage, ...]) -> tuple[ConsoleStage, ...]:
         names = [stage.name for stage in value]
         if repeated := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"must contain each name once, not {repeated[0]!r} several times")
+            raise ValueError(
+                f"must contain each name once, but contains {field_text.quote_value(repeated[0])} several times"
+            )
         return value
 
     @field_validator("link_template", "commit_link_template")

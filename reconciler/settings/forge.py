@@ -61,7 +61,7 @@ class ForgeHost(SettingsGroup):
         if self.kind in _KINDS_WITHOUT_API:
             if self.token_file or self.api or any(app):
                 raise ValueError(
-                    f"must not contain `api` or credentials, because the kind {self.kind} uses only Git pushes"
+                    f'must not contain `api` or credentials, because the kind "{self.kind}" uses only Git pushes'
                 )
             return self
         if any(app) and (self.kind != "github" or not all(app) or self.token_file):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from reconciler.krm import yaml
+from reconciler.krm import field_text, yaml
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.redaction import MASK, redact_url, redact_urls
 from reconciler.settings.all_settings import Settings
@@ -38,6 +38,12 @@ _TYPE_MESSAGES = {
     "dict_type": "must be a mapping",
     "string_type": "must be a text",
     "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
 }
 
 
@@ -61,7 +67,9 @@ def load_settings(file: str | None, environment: Mapping[str, str], folder: Path
     document = _read_document(path) if path.is_file() else None
     data = document.data if document else {}
     if not isinstance(data, dict):
-        raise SettingsError(f"{path}:1: the settings must be a mapping of groups, not {type(data).__name__}")
+        raise SettingsError(
+            f"{path}:1: the settings must be a mapping of groups, but they are {field_text.describe_value(data)}"
+        )
     merged, variables = _apply_environment(_remove_empty_values(data), environment)
     origins = SettingOrigins(path, document, variables)
     try:
@@ -82,7 +90,8 @@ def _check_forge_credentials(settings: Settings, origins: SettingOrigins) -> Ite
             _, source = origins.find(("forge", "hosts", index))
             yield (
                 f"{source}: forge.hosts.{index}: must have credentials; add an entry"
-                f" to `git.credentials` that matches {host.url!r}. Its field `api` must have `token_file`, or on GitHub"
+                f" to `git.credentials` that matches {field_text.quote_value(host.url)}. Its field `api` must have"
+                " `token_file`, or on GitHub"
                 " `github_app`"
             )
 
@@ -174,16 +183,23 @@ def _format_error(detail: ErrorDetails, origins: SettingOrigins) -> str:
         case "extra_forbidden":
             return f"{start}: unknown setting; allowed settings: {_list_settings(location[:-1])}"
         case "model_type":
-            return f"{start}: must be a mapping of settings ({_list_settings(location)}), not {value!r}"
+            return (
+                f"{start}: must be a mapping of settings ({_list_settings(location)}), but is"
+                f" {field_text.quote_value(value)}"
+            )
         case "missing":
             return f"{start}: the setting is required, but it is missing"
         case "value_error":
             message = detail["msg"].removeprefix("Value error, ")
             # Do not add the value if the message already contains it, e.g. the invalid item of a list.
-            return f"{start}: {message}" if ", not " in message else f"{start}: {message}; found {value!r}"
+            return (
+                f"{start}: {message}"
+                if ", but " in message
+                else f"{start}: {message}; the value is {field_text.quote_value(value)}"
+            )
         case _:
             message = detail["msg"].replace("Input should", "must")
-            return f"{start}: {_TYPE_MESSAGES.get(detail['type'], message)}, not {value!r}"
+            return f"{start}: {_TYPE_MESSAGES.get(detail['type'], message)}, but is {field_text.quote_value(value)}"
 
 
 def _redact_value(location: tuple[str | int, ...], value: object) -> object:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from reconciler.krm import selectors
+from reconciler.krm import field_text, selectors
 from reconciler.notifications import routes as notification_routes
 from reconciler.notifications.events import Event
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
@@ -61,10 +61,10 @@ class NotificationChannel(SettingsGroup):
     def _check_fields(self) -> NotificationChannel:
         required, optional = _CHANNEL_FIELDS[self.kind]
         if missing := [name for name in required if not getattr(self, name)]:
-            raise ValueError(f"must contain {_join(missing)}, because the kind is {self.kind}")
+            raise ValueError(f'must contain {_join(missing)}, because the kind is "{self.kind}"')
         if foreign := self.model_fields_set - {"name", "kind", *required, *optional}:
             raise ValueError(
-                f"must not contain {_join(sorted(foreign))}: a channel of the kind {self.kind} has the fields"
+                f'must not contain {_join(sorted(foreign))}: a channel of the kind "{self.kind}" has the fields'
                 f" {_join([*required, *optional])}"
             )
         credentials = (bool(self.url_file), bool(self.token_file), bool(self.channel))
@@ -77,7 +77,10 @@ class NotificationChannel(SettingsGroup):
     def _check_email(self) -> None:
         for address in (self.sender, *self.recipients):
             if not _ADDRESS.fullmatch(address):
-                raise ValueError(f'must contain mail addresses, for example "ops@example.com", not {address!r}')
+                raise ValueError(
+                    'must contain mail addresses, for example "ops@example.com", but contains'
+                    f" {field_text.quote_value(address)}"
+                )
         if bool(self.username) != bool(self.password_file):
             raise ValueError("must contain `username` and `password_file` together")
         if self.username and self.security == "none":
@@ -111,7 +114,10 @@ class NotificationRoute(SettingsGroup):
         known = [event.value for event in Event]
         if isinstance(value, list | tuple):
             if unknown := [name for name in value if name not in known]:
-                raise ValueError(f"must contain only the events {', '.join(known)}; unknown: {_join(unknown)}")
+                raise ValueError(
+                    f"must contain only these events: {field_text.quote_list(known)}; unknown events:"
+                    f" {field_text.quote_list(unknown)}"
+                )
             return tuple(Event(name) for name in value)
         return value
 
@@ -186,7 +192,9 @@ class NotificationSettings(SettingsGroup):
     def _check_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for host in value:
             if not re.fullmatch(r"[a-z0-9.:-]+", host):
-                raise ValueError(f"must contain host names in lower case without a port, not {host!r}")
+                raise ValueError(
+                    f"must contain host names in lower case without a port, but contains {field_text.quote_value(host)}"
+                )
         return value
 
     @field_validator("channels")
@@ -194,7 +202,7 @@ class NotificationSettings(SettingsGroup):
     def _check_names(cls, value: tuple[NotificationChannel, ...]) -> tuple[NotificationChannel, ...]:
         names = [channel.name for channel in value]
         if duplicates := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"must contain each channel name only once: {', '.join(duplicates)}")
+            raise ValueError(f"must contain each channel name only once: {field_text.quote_list(duplicates)}")
         return value
 
     @field_validator("routes")
@@ -207,6 +215,7 @@ class NotificationSettings(SettingsGroup):
             if "channels" in info.data and route.channel not in names:
                 raise ValueError(
                     "must name only channels of `notifications.channels` "
-                    f"({', '.join(names) or 'there are no channels'}); there is no channel {route.channel!r}"
+                    f"({field_text.quote_list(names) or 'there are no channels'}); there is no channel"
+                    f" {field_text.quote_value(route.channel)}"
                 )
         return value

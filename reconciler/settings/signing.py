@@ -72,7 +72,7 @@ class SigningSettings(SettingsGroup):
         for signature_format, name in required.items():
             has_value, is_required = bool(getattr(self, name)), self.format == signature_format
             if is_required and not has_value:
-                raise ValueError(f"must contain `{name}`, because `format` is {signature_format}")
+                raise ValueError(f'must contain `{name}`, because `format` is "{signature_format}"')
             if has_value and not is_required:
                 raise ValueError(f"must contain `format: {signature_format}`, because `{name}` is set")
         if self.verify_inputs != "off" and not (self.allowed_signers_file or self.gnupg_home):

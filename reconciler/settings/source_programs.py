@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
+from reconciler.krm import field_text
 from reconciler.settings.declaration import SettingsGroup, declare
 
 _SEARCH = (
@@ -36,7 +37,7 @@ class ProgramSettings(SettingsGroup):
     @classmethod
     def _check_program(cls, value: str) -> str:
         if value and not value.startswith("/"):
-            raise ValueError(f"must be an absolute path, not {value!r}")
+            raise ValueError(f"must be an absolute path, but is {field_text.quote_value(value)}")
         return value
 
     @field_validator("versions")
@@ -46,7 +47,7 @@ class ProgramSettings(SettingsGroup):
         from reconciler.krm.version_ranges import parse_range
 
         if parse_range(value) is None:
-            raise ValueError(f"must be a version range such as >=3.14 <5, not {value!r}")
+            raise ValueError(f'must be a version range such as ">=3.14 <5", but is {field_text.quote_value(value)}')
         return value
 
 
@@ -78,7 +79,7 @@ class HelmSettings(ProgramSettings):
     @classmethod
     def _check_kube_version(cls, value: str) -> str:
         if not _KUBERNETES_VERSION.fullmatch(value):
-            raise ValueError(f"must be a Kubernetes version such as 1.34.0, not {value!r}")
+            raise ValueError(f'must be a Kubernetes version such as "1.34.0", but is {field_text.quote_value(value)}')
         return value
 
 

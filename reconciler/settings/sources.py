@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import field_validator, model_validator
 
+from reconciler.krm import field_text
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 from reconciler.settings.source_programs import HelmSettings, KustomizeSettings
 
@@ -126,5 +127,7 @@ class SourceSettings(SettingsGroup):
     def _check_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for host in value:
             if not _HOST.fullmatch(host):
-                raise ValueError(f"must contain hosts such as registry.internal:5000, not {host!r}")
+                raise ValueError(
+                    f'must contain hosts such as "registry.internal:5000", but contains {field_text.quote_value(host)}'
+                )
         return tuple(host.lower() for host in value)

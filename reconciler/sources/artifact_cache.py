@@ -39,7 +39,8 @@ def parse_digest(text: str) -> str:
     """
     if not DIGEST_PATTERN.fullmatch(text):
         raise SourceError(
-            SourceCodes.SOURCE_INVALID.name, f"a digest must be sha256:<64 lower-case hex digits>, not {text[:100]!r}"
+            SourceCodes.SOURCE_INVALID.name,
+            f"a digest must be sha256:<64 lower-case hex digits>, but is {text[:100]!r}",
         )
     return text.removeprefix(_DIGEST_PREFIX)
 

@@ -332,7 +332,7 @@ class Artifacts:
         same_version = (known.url for known in versions if known.version == version.version)
         url = next(same_digest, "") or next(same_version, "")
         if not url:
-            message = f"the index of {repository.url} has no version {version.version} of the chart {name!r}"
+            message = f'the index of {repository.url} has no version "{version.version}" of the chart {name!r}'
             raise SourceError(UPSTREAM_NOT_FOUND, message)
         return url
 

@@ -97,7 +97,9 @@ def load_public_key(pem: bytes, name: str) -> PublicKey:
     except (ValueError, UnsupportedAlgorithm):
         raise create_invalid_error(f"{name} is not a public key in PEM format") from None
     if isinstance(key, rsa.RSAPublicKey) and key.key_size < _MIN_RSA_BITS:
-        raise create_invalid_error(f"the RSA key {name} must have at least {_MIN_RSA_BITS} bits, not {key.key_size}")
+        raise create_invalid_error(
+            f"the RSA key {name} must have at least {_MIN_RSA_BITS} bits, but has {key.key_size}"
+        )
     if isinstance(key, ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey):
         return key
     raise create_invalid_error(f"{name} must be an ECDSA, Ed25519 or RSA key")

@@ -15,6 +15,7 @@ from reconciler.catalog.tenants import Tenant, Tenants
 from reconciler.controllers.clusters.inventory import CLUSTER_KINDS
 from reconciler.controllers.kafka_templates.model import TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND
 from reconciler.controllers.validation import create_field_findings
+from reconciler.krm.field_text import quote_list
 from reconciler.krm.findings import Finding
 from reconciler.krm.globs import matches_any_glob
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -179,6 +180,6 @@ def format_violation(tenant: Tenant, subject: str, noun: str, value: str, field:
         noun: The description of the value in the message, such as "the namespace".
         field: The field of `spec.allow` that contains the allowed values.
     """
-    listed = ", ".join(map(str, allowed)) or "none"
+    listed = quote_list(map(str, allowed)) or "none"
     rule = f"spec.allow.{field} at {tenant.location.file}:{tenant.location.line}"
-    return f"{subject}: tenant {tenant.name} may not use {noun} {value}. Allowed values are {listed} ({rule})"
+    return f'{subject}: tenant "{tenant.name}" may not use {noun} "{value}". Allowed values: {listed} ({rule})'

@@ -186,7 +186,7 @@ def test_a_warning_fails_only_where_it_is_asked_for(world: Path) -> None:
     ("options", "text"),
     [
         pytest.param(("--schemas", "."), "require --rendered", id="schemas-of-nothing"),
-        pytest.param(("--rendered", "--kubernetes-version", "new"), "as 1.31", id="a-version-that-is-none"),
+        pytest.param(("--rendered", "--kubernetes-version", "new"), 'as "1.31"', id="a-version-that-is-none"),
         pytest.param(("--rendered", "--schemas", "nowhere"), "must name a folder", id="a-folder-that-is-none"),
     ],
 )

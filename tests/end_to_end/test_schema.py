@@ -60,8 +60,8 @@ def test_a_name_that_no_kind_has(tmp_path: Path) -> None:
     ended = schema(tmp_path, "PakageVariant")
 
     assert ended.returncode == 3
-    assert "must be one of Repository, PackageVariant, " in ended.stderr
-    assert ended.stderr.endswith("not 'PakageVariant'; did you mean PackageVariant?\n")
+    assert 'must be one of "Repository", "PackageVariant",' in ended.stderr
+    assert ended.stderr.endswith('but is "PakageVariant"; did you mean "PackageVariant"?\n')
 
 
 def test_kinds_that_component_types_make(tmp_path: Path) -> None:

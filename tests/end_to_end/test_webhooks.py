@@ -80,7 +80,7 @@ def test_a_port_that_is_taken_ends_the_service_with_one_sentence(world: Path, tm
         result = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
 
     assert result.returncode == 3
-    assert f'server.listen: must be a free address of this machine, not "{text}"' in result.stderr
+    assert f'server.listen: must be a free address of this machine, but is "{text}"' in result.stderr
     assert "Traceback" not in result.stderr
 
 

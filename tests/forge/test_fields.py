@@ -46,22 +46,24 @@ def test_present_fields(read: Read, value: object) -> None:
 @pytest.mark.parametrize(
     ("read", "words"),
     [
-        pytest.param(lambda fields: fields.get_text("nothing"), "nothing must be text, not null", id="null"),
-        pytest.param(lambda fields: fields.get_text("head", "label"), "head.label must be text, not null", id="absent"),
+        pytest.param(lambda fields: fields.get_text("nothing"), "nothing must be text, but is null", id="null"),
         pytest.param(
-            lambda fields: fields.get_text("number", default=""), "number must be text, not int", id="default"
+            lambda fields: fields.get_text("head", "label"), "head.label must be text, but is null", id="absent"
         ),
         pytest.param(
-            lambda fields: fields.get_number("draft"), "draft must be a number, not bool", id="false-is-no-zero"
+            lambda fields: fields.get_text("number", default=""), "number must be text, but is int", id="default"
         ),
         pytest.param(
-            lambda fields: fields.get_number("title"), "title must be a number, not 't'", id="text-is-no-number"
+            lambda fields: fields.get_number("draft"), "draft must be a number, but is bool", id="false-is-no-zero"
         ),
-        pytest.param(lambda fields: fields.get_bool("number"), "number must be true or false, not int", id="number"),
         pytest.param(
-            lambda fields: fields.get_commit("head", "ref"), "head.ref must be a commit, not 'x'", id="no-commit"
+            lambda fields: fields.get_number("title"), "title must be a number, but is 't'", id="text-is-no-number"
         ),
-        pytest.param(lambda fields: fields.get_time("title"), "title must be a time, not 't'", id="no-moment"),
+        pytest.param(lambda fields: fields.get_bool("number"), "number must be true or false, but is int", id="number"),
+        pytest.param(
+            lambda fields: fields.get_commit("head", "ref"), "head.ref must be a commit, but is 'x'", id="no-commit"
+        ),
+        pytest.param(lambda fields: fields.get_time("title"), "title must be a time, but is 't'", id="no-moment"),
     ],
 )
 def test_the_error_names_an_undocumented_value(read: Read, words: str) -> None:
@@ -72,7 +74,7 @@ def test_the_error_names_an_undocumented_value(read: Read, words: str) -> None:
 
 
 def test_a_moment_without_its_zone_is_no_moment() -> None:
-    with pytest.raises(ForgeAnswerError, match="a time with a time zone, not '2026-11-22T01:00:00'"):
+    with pytest.raises(ForgeAnswerError, match="a time with a time zone, but is '2026-11-22T01:00:00'"):
         ResponseFields({"at": "2026-11-22T01:00:00"}, "GET /a").get_time("at")
 
 

@@ -536,7 +536,7 @@ def test_a_host_that_is_not_allowed_is_not_requested_from_the_proxy(
     channel = make("slack", allowed_hosts=["hooks.example.com"], proxy=http.url)
     (tmp_path / "url").write_text("https://other.example.com/x")
 
-    with pytest.raises(ChannelError, match=re.escape("the host other.example.com is not in")):
+    with pytest.raises(ChannelError, match=re.escape('the host "other.example.com" is not in')):
         channel.send(MESSAGE)
     assert http.requests == []
 

@@ -36,7 +36,7 @@ def notify(folder: Path, *arguments: str) -> CommandResult:
 def test_a_sample_message_is_sent(folder: Path, http: HttpRecorder) -> None:
     result = notify(folder, "--test", "ops", "--event", "package_blocked")
 
-    assert (result.returncode, result.stdout) == (0, "sent a sample message to the channel ops\n")
+    assert (result.returncode, result.stdout) == (0, 'sent a sample message to the channel "ops"\n')
     assert http.requests[0].data["text"].startswith("Blocked: PackageVariant default/web")
 
 
@@ -65,7 +65,7 @@ def test_a_failing_template_is_reported(folder: Path) -> None:
             ("--test", "other"),
             "--test other: there is no channel with this name in `notifications.channels`; existing names: ops",
         ),
-        (("--test", "ops", "--event", "drafts"), "--event: must be one of drafts_waiting, "),
+        (("--test", "ops", "--event", "drafts"), '--event: must be one of "drafts_waiting",'),
         ((), "Missing option '--test'"),
     ],
     ids=["channel", "event", "no-channel"],

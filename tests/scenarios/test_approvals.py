@@ -184,10 +184,10 @@ def test_invalid_annotation_is_reported_and_publishes_nothing(world: World) -> N
     }
     delay, policy = (finding.message for finding in pass_result.findings)
     assert delay.endswith(
-        'such as "10m" or "1h30m", not "soon"; the draft of berlin/gateway waits for an approval by a person'
+        'such as "10m" or "1h30m", but is "soon"; the draft of berlin/gateway waits for an approval by a person'
     )
     assert policy.endswith(
-        '"initial" or "always", not "sometimes"; the draft of berlin/metrics waits for an approval by a person'
+        '"initial" or "always", but is "sometimes"; the draft of berlin/metrics waits for an approval by a person'
     )
     assert (read_published_image(world), read_published_image(world, "gateway")) == ("", "")
 

@@ -349,7 +349,7 @@ def test_deletion_of_a_bound_component_is_held_until_an_acknowledgment(world: Wo
     assert {held.outcomes[package_target(cluster, "cart")] for cluster in LIVE} == {"DeletionHeld"}
     assert (held.outcomes[package_target("berlin", "cart")], held.changed_branches) == ("proposed", {"removals/berlin"})
     assert result[:2] == ("False", "EnvBindingOwnerUnresolved")
-    assert 'not "cart"; existing: feed, till' in result[2]
+    assert ' is "cart"; existing names: "feed", "till' in result[2]
     assert {after.outcomes[package_target(cluster, "cart")] for cluster in LIVE} == {"proposed"}
     assert after.changed_branches == {"removals/lisbon", "removals/oslo"}
     assert world.sync().is_unchanged

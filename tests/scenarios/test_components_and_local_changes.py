@@ -312,11 +312,11 @@ def test_validate_shows_a_component_error_once_for_all_environments(world: World
     data = json.loads(run_command(world, "validate", "-o", "json").stdout)["findings"]
 
     assert [(item["object"], item["pointer"], item["message"]) for item in data] == [
-        ("Backend/shop/cart", "/spec/replicas", "spec.replicas must be at least 1, not 0"),
+        ("Backend/shop/cart", "/spec/replicas", "spec.replicas must be at least 1, but is 0"),
         (
             "Backend/shop/cart",
             "/spec/traceAgnt",
-            "spec.traceAgnt is unknown; allowed are port, replicas, traceAgent; did you mean traceAgent?",
+            'spec.traceAgnt is an unknown field; allowed fields: port, replicas, traceAgent; did you mean "traceAgent"?',
         ),
     ]
 

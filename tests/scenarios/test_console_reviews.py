@@ -175,7 +175,7 @@ def test_an_approval_of_a_published_draft_is_already_published(console: ReviewCo
     job = console.submit(second, key="luis")
 
     assert console.run(job) == {"lisbon gateway": "skipped AlreadyPublished"}
-    assert console.find(job).items[0].message == "clusters/lisbon already contains the reviewed content"
+    assert console.find(job).items[0].message == '"clusters/lisbon" already contains the reviewed content'
 
 
 @pytest.mark.parametrize("is_same_key", [True, False], ids=["same-key", "same-confirmation"])

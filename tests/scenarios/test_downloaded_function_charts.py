@@ -126,7 +126,7 @@ def test_unknown_version_is_reported_before_the_render(tmp_path: Path, server: A
 
     (finding,) = (finding for finding in world.sync().findings if finding.code == "UpstreamNotFound")
 
-    assert "has no version 9.0.0 of the chart web" in finding.message
+    assert 'has no version "9.0.0" of the chart "we' in finding.message
 
 
 def test_function_of_a_subpackage_uses_its_chart(tmp_path: Path, server: ArtifactServer) -> None:

@@ -204,11 +204,11 @@ def test_plugin_with_a_missing_policy_is_explained_with_its_layers(presets: Worl
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        pytest.param(["berlino/web"], "no Repository or cluster berlino; existing names: berlin, lisbon", id="cluster"),
-        pytest.param(["berlin/wob"], "no object requests this package for berlin; requested packages: web, metrics", id="package"),
+        pytest.param(["berlino/web"], "no Repository or cluster \"berlino\"; existing names: berlin, lisbon", id="cluster"),
+        pytest.param(["berlin/wob"], "no object requests this package for \"berlin\"; requested packages: web, metrics", id="package"),
         pytest.param(["berlin/web", "Deployment/wob"], "closest match first: Deployment/", id="resource"),
         pytest.param(["berlin/web", "Deployment/web", "/spec/x"], "no value at /spec/x; existing values, closest match first: /spec/", id="pointer"),
-        pytest.param(["berlin"], "must be REPOSITORY/PACKAGE, not 'berlin'", id="no-package"),
+        pytest.param(["berlin"], "must be REPOSITORY/PACKAGE, but is \"berlin\"", id="no-package"),
     ],
 )  # fmt: skip
 def test_unknown_name_is_reported_with_existing_names(policies: World, arguments: list[str], text: str) -> None:
@@ -224,7 +224,7 @@ def test_package_without_an_owner_is_reported(policies: World) -> None:
     result = run_explain(policies, "berlin/metrics")
 
     assert result.returncode == 3
-    assert "no object requests this package any more, but berlin still contains the package" in result.stderr
+    assert 'no object requests this package any more, but "berlin" still contains the package' in result.stderr
 
 
 def test_package_of_a_set_with_an_unknown_upstream_is_reported_as_blocked(policies: World) -> None:

@@ -180,6 +180,5 @@ def test_chart_in_git_is_refused(world: World) -> None:
     (finding,) = (finding for finding in world.sync().findings if finding.code == "ValidationError")
 
     assert finding.message == (
-        "spec.helm.output helmRelease requires an upstream Repository of type helm or oci, because Flux downloads the "
-        "chart; Repository catalog has type git"
+        'spec.helm.output "helmRelease" requires an upstream Repository of the type "helm" or "oci", because Flux downloads the chart; Repository "catalog" has the type "git"'
     )

@@ -318,7 +318,7 @@ def test_equal_requests_of_clusters_start_one_program(tmp_path: Path, fake: Fake
     [
         pytest.param(
             "kustomize: {path: ../other}", "PathInvalid",
-            'spec.kustomize.path must be a relative path below the upstream package, such as "overlays/prod", not '
+            'spec.kustomize.path must be a relative path below the upstream package, such as "overlays/prod", but is '
             '"../other"',
             id="path-outside",
         ),

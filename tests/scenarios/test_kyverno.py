@@ -56,7 +56,7 @@ def test_each_missing_repository_is_a_finding_with_its_manifest(world: World, se
     assert len(messages) == len(DEPENDENCIES)
     for message, (name, (version, url)) in zip(messages, DEPENDENCIES.items(), strict=True):
         assert (
-            f"chart kyverno 3.9.1 requires the chart {name} {version}, but its folder `charts` does not contain"
+            f'chart kyverno 3.9.1 requires version "{version}" of the chart "{name}", but its folder `charts` does not contain'
             in message
         )
         manifest = parse_yaml(message.partition("add this Repository to the config: ")[2]).documents[0].data

@@ -151,7 +151,7 @@ def test_local_entry_at_the_path_of_a_package_stays_and_is_reported(world: World
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "LocalFileInTheWay"
-    assert f'"{occupied}" on branch clusters/berlin' in read_messages(world, "LocalFileInTheWay")
+    assert f'"{occupied}" on branch "clusters/berlin' in read_messages(world, "LocalFileInTheWay")
     assert read_branch_entries(world, "clusters/berlin")[path] == entry
     assert world.sync().is_unchanged
     change_branch(world, "clusters/berlin", {path: None})

@@ -138,7 +138,7 @@ def test_missing_repository_is_named_until_it_is_added(tmp_path: Path, server: A
     (finding,) = (finding for finding in world.sync().findings if finding.code == "DependencyRepositoryMissing")
 
     assert (
-        "prod/kustomization.yaml:3: helmCharts[0] requires the chart web 1.0.0, but the upstream package"
+        'prod/kustomization.yaml:3: helmCharts[0] requires version "1.0.0" of the chart "web", but the upstream package'
         in finding.message
     )
     assert (
@@ -157,14 +157,14 @@ def test_missing_repository_is_named_until_it_is_added(tmp_path: Path, server: A
     [
         pytest.param(
             {"version": '"~1.0"'}, "ChartNotLocked",
-            'prod/kustomization.yaml:3: helmCharts[0].version: must be an exact version, such as "1.2.3", and not ~1.0',
+            'prod/kustomization.yaml:3: helmCharts[0].version: must be an exact version, such as "1.2.3", but is "~1.0',
             id="range",
         ),
         pytest.param({"version": ""}, "ChartNotLocked", "helmCharts[0].version: must be an exact", id="no-version"),
         pytest.param({"version": "1.0"}, "ChartNotLocked", "and not 1.0", id="number"),
         pytest.param({"name": "../web"}, "KustomizeFailed", "helmCharts[0].name: must be the name", id="name"),
         pytest.param(
-            {"repo": ""}, "KustomizeFailed", "contains no chart prod/charts/web: add its files, or set repo",
+            {"repo": ""}, "KustomizeFailed", "contains no chart \"prod/charts/web\": add its files, or set repo",
             id="no-repository",
         ),
         pytest.param(

@@ -175,7 +175,9 @@ def test_unmet_readiness_gates_fail_the_check(tmp_path: Path) -> None:
         check = world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
         assert check is not None
         assert check.state == "failure"
-        assert check.description.startswith("GateNotMet: web: the readiness gate example.com/Tested has no condition. ")
+        assert check.description.startswith(
+            'GateNotMet: web: the readiness gate "example.com/Tested" has no condition. '
+        )
         assert "example.com/Tested" in world.open_requests["drafts/lisbon"].body.partition("###")[0]
         world.edit("drafts/lisbon", "web/Kptfile", "info:", MET)
         world.sync_until_unchanged()

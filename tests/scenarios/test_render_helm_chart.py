@@ -132,11 +132,11 @@ def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> N
         ),
         pytest.param(
             "web, version: 1.0.0}", "db, repo: 'https://a.example', version: ~1.0}",
-            'helmCharts[0].chartArgs.version must be an exact version, such as "1.2.3", not "~1.0"', id="range",
+            'helmCharts[0].chartArgs.version must be an exact version, such as "1.2.3", but is "~1.0"', id="range",
         ),
         pytest.param(
             "web, version: 1.0.0}", "db, repo: '@charts', version: 1.0.0}",
-            'helmCharts[0].chartArgs.repo must be the URL of a Repository with type helm, not "@charts"', id="alias",
+            'helmCharts[0].chartArgs.repo must be the URL of a Repository with type helm, but is "@charts"', id="alias",
         ),
         pytest.param(
             "web, version: 1.0.0}", "db, repo: 'https://a.example', registry: a.example, version: 1.0.0}",
@@ -144,7 +144,7 @@ def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> N
         ),
         pytest.param(
             "web, version: 1.0.0}", "db, registry: a.example/charts, version: 1.0.0}",
-            "helmCharts[0].chartArgs requires the chart db 1.0.0, but the package does not contain it, and no Repository has the "
+            "helmCharts[0].chartArgs requires version \"1.0.0\" of the chart \"db\", but the package does not contain it, and no Repository has the "
             "URL oci://a.example/charts. Next step: add this Repository to the config: {apiVersion: config.porch.kpt.dev/v1alpha1, kind: Repository",
             id="no-repository",
         ),
@@ -156,7 +156,7 @@ def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> N
         ),
         pytest.param(
             "name: web,", "name: absent,",
-            "helmCharts[0].chartArgs.name: the package contains no chart charts/absent: add its files, set repo", id="no-chart",
+            "helmCharts[0].chartArgs.name: the package contains no chart \"charts/absent\": add its files, set repo", id="no-chart",
         ),
         pytest.param(
             "version: 1.0.0", "version: 9.0.0", "chartArgs.version is 9.0.0, and charts/web has version 1.0.0",
@@ -164,19 +164,19 @@ def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> N
         ),
         pytest.param(
             "chartHome: charts", "chartHome: ../charts",
-            'helmGlobals.chartHome must be a path in the package, not "../charts/web"', id="path-outside",
+            'helmGlobals.chartHome must be a path in the package, but is "../charts/web"', id="path-outside",
         ),
         pytest.param(
             "valuesInline: {replicas: 3}", "valuesFiles: ['https://a.example/v.yaml']",
-            'valuesFiles must be a path in the package, not "https://a.example/v.yaml"', id="values-url",
+            'valuesFiles must be a path in the package, but is "https://a.example/v.yaml"', id="values-url",
         ),
         pytest.param(
-            "valuesInline: {replicas: 3}", "valuesFiles: [absent.yaml]", "the package contains no file absent.yaml",
+            "valuesInline: {replicas: 3}", "valuesFiles: [absent.yaml]", "the package contains no file \"absent.yaml",
             id="no-values-file",
         ),
         pytest.param(
             "kind: RenderHelmChart", "kind: Other",
-            'the configuration must be a ConfigMap or a RenderHelmChart of fn.kpt.dev, not "Other"', id="kind",
+            'the configuration must be a ConfigMap or a RenderHelmChart of fn.kpt.dev, but is "Other"', id="kind",
         ),
     ],
 )  # fmt: skip

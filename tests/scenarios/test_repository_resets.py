@@ -178,7 +178,7 @@ def test_a_url_of_an_empty_repository_is_a_reset(world: World) -> None:
     after = world.sync()
 
     (finding,) = [finding for finding in after.findings if finding.code == RESET]
-    assert "has no recorded state. Before, the target used branch clusters/berlin of" in finding.message
+    assert 'has no recorded state. Before, the target used branch "clusters/berlin" o' in finding.message
     assert read_refs(world.folder / "empty.git") == {}
 
 

@@ -64,7 +64,7 @@ def test_one_person_cannot_approve_twice(person: tuple[str, str], world: World) 
     again = approve(world, person)
 
     assert again.outcome == "unchanged"
-    assert "has already approved drafts/lisbon; the draft needs 1 more approval" in again.message
+    assert 'has already approved "drafts/lisbon"; the draft needs 1 more approval' in again.message
     assert read_refs(world.fleet) == refs
 
 

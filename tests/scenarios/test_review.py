@@ -108,7 +108,7 @@ def test_an_unmet_gate_prevents_propose_and_approve(world: World, verb: str) -> 
     assert (
         results[0]
         .reasons[0]
-        .message.startswith("metrics: the readiness gate acme.example/tested is False; not yet. Next step: set this")
+        .message.startswith('metrics: the readiness gate "acme.example/tested" is False; not yet. Next step: set this')
     )
     assert read_refs(world.fleet) == before
 
@@ -131,7 +131,7 @@ def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world:
     ] == [("InjectionMissing", "warning")]
     assert summarize_results(results) == {"drafts/berlin": "refused GateNotMet"}
     assert results[0].reasons[0].message == (
-        "metrics: the readiness gate config.injection.ConfigMap.ports is False (NoResourceSelected); no injectors defined. Next step:"
+        'metrics: the readiness gate "config.injection.ConfigMap.ports" is False (NoResourceSelected); no injectors defined. Next step:'
         " add the object to the config, or add an injector that selects an existing object, and run a sync"
     )
     assert read_refs(world.fleet) == before
@@ -356,7 +356,7 @@ def test_an_unmet_gate_is_a_warning_outside_deployment_repositories(tmp_path: Pa
 
     assert results.status_label == "published"
     (warning,) = results.warnings
-    assert warning.message.startswith("metrics: the readiness gate acme.example/tested is False; not yet. ")
+    assert warning.message.startswith('metrics: the readiness gate "acme.example/tested" is False; not yet. ')
 
 
 def test_a_draft_with_a_failed_function_cannot_be_proposed(world: World) -> None:
@@ -754,7 +754,7 @@ def test_a_cluster_without_a_repository_is_selected_in_the_same_way(world: World
     ("selection", "message"),
     [
         pytest.param(
-            "paris", "paris: there is no Repository or cluster paris; existing names: berlin, catalog, lisbon", id="cluster"
+            "paris", 'paris: there is no Repository or cluster "paris"; existing names: berlin, catalog, lisbon', id="cluster"
         ),
         pytest.param(
             "berlin/none", "berlin/none: berlin has no such package; existing packages: gateway, metrics", id="package"

@@ -118,7 +118,7 @@ def test_range_is_replaced_by_the_exact_version(world: ConfigWorld, server: Arti
     (message,) = (finding.message for finding in after.findings if finding.code == "RevisionProposed")
     assert message == (
         'version range "~1.0" of charts/web selects 1.0.10, but spec.upstream.version is ~1.0. The change is proposed on '
-        "branch drafts/config. Next step: to get later versions of the range after the merge, set "
+        'branch "drafts/config". Next step: to get later versions of the range after the merge, set '
         '`tagPolicy.range: "~1.0"`'
     )
     assert world.reason("web", "Stalled") == "RevisionPending"

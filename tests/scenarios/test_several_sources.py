@@ -142,8 +142,8 @@ def test_repeated_resource_is_an_error_or_the_last_wins(fleet: Fleet) -> None:
 
     assert result.outcomes["berlin/web"] == "ResourceRepeated"
     (finding,) = (finding for finding in result.findings if finding.code == "ResourceRepeated")
-    assert "service-web.yaml of source chart" in finding.message
-    assert "alerts/service.yaml of source extras" in finding.message
+    assert 'service-web.yaml of source "chart"' in finding.message
+    assert 'alerts/service.yaml of source "extras"' in finding.message
 
     world.write({"web.yaml": request(CHART, VALUES, extras, extra=f"{HELM}\nonRepeatedResource: lastWins")})
     result = world.sync()

@@ -597,11 +597,11 @@ class TestFilters:
         assert ("teams/shop/broken.yaml" in result.stdout) is is_broken_listed
         assert ("TenantForbidden" in result.stdout) is is_refused_listed
         assert "nowhere" not in result.stdout
-        assert ("existing tenants: payments, shop" in result.stderr) is (code == 3)
+        assert ('existing tenants: "payments", "shop"' in result.stderr) is (code == 3)
 
     @pytest.mark.parametrize(
         ("tenant_name", "code", "text"),
-        [("shop", 1, "broken.yaml"), ("metrics", 3, "existing tenants: payments, shop")],
+        [("shop", 1, "broken.yaml"), ("metrics", 3, 'existing tenants: "payments", "shop"')],
     )
     def test_status_command_shows_one_tenant(self, teams: World, tenant_name: str, code: int, text: str) -> None:
         teams.sync()

@@ -117,7 +117,7 @@ def test_a_placed_resource_with_a_missing_policy_is_an_error(tmp_path: Path) -> 
     (line,) = format_findings(validate_config(tmp_path))
 
     assert line.startswith(f"placed.yaml:8 PolicyNotFound: {ATTACHED} names ClusterOverridePolicy sites, which")
-    assert line.endswith("does not exist; did you mean ClusterOverridePolicy site?")
+    assert line.endswith('does not exist; did you mean "ClusterOverridePolicy site"?')
 
 
 def test_a_missing_policy_is_reported_while_a_file_is_unreadable(tmp_path: Path) -> None:
@@ -183,15 +183,15 @@ def test_a_selector_without_clusters_is_reported_with_the_existing_labels(tmp_pa
     build_two_clusters(tmp_path, files)
 
     text = "\n".join(finding.message for finding in validate_config(tmp_path))
-    assert "no cluster has region=nort; existing values: north, south; did you mean north?" in text
-    assert "no cluster has a label regoin; did you mean region?" in text
+    assert 'no cluster has the label "region=nort"; existing values: "north", "south"; did you mean "north"?' in text
+    assert 'no cluster has the label "regoin"; did you mean "region"?' in text
 
 
 @pytest.mark.parametrize(
     ("written", "text"),
     [
-        pytest.param("  deploymnt: true", "spec.deploymnt: unknown field; did you mean deployment?", id="spec"),
-        pytest.param("    branche: x", "spec.git.branche: unknown field; did you mean branch?", id="git"),
+        pytest.param("  deploymnt: true", 'spec.deploymnt: unknown field; did you mean "deployment"?', id="spec"),
+        pytest.param("    branche: x", 'spec.git.branche: unknown field; did you mean "branch"?', id="git"),
         pytest.param("  description: ours", "", id="a-field-of-porch"),
         pytest.param("  owner: us", "", id="an-unknown-field"),
     ],

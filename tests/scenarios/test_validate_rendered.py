@@ -108,7 +108,8 @@ def test_an_invalid_value_is_reported_with_the_line_of_its_policy(tmp_path: Path
 
     assert line.startswith("berlin/web policies.yaml:4 (PackageVariant default/web): error ResourceInvalid: ")
     assert (
-        'spec.replicas must be integer, not "many", according to Kubernetes 1.31; ClusterOverridePolicy site ' in line
+        'spec.replicas must have the type integer, but is "many", according to Kubernetes 1.31; ClusterOverridePolicy site '
+        in line
     )
     assert line.endswith(" sets this value in deployment.yaml")
 
@@ -142,7 +143,7 @@ def test_an_invalid_placed_resource_is_reported_with_its_field(tmp_path: Path) -
 
     in_ports = "(Placement edge): {} Service edge/one: spec.ports[0].{} {}"
     wrong, unknown = (
-        'port must be integer, not "80", according to Kubernetes',
+        'port must have the type integer, but is "80", according to Kubernetes',
         "prot is an unknown field, according to Kubernetes",
     )
     assert format_findings(validate_rendered_config(tmp_path)) == [
@@ -188,7 +189,7 @@ def test_removed_and_deprecated_apis_are_reported_by_release(
         pytest.param(
             "v1",
             "{size: big}",
-            ['spec.size must be integer, not "big", according to its CustomResourceDefinition'],
+            ['spec.size must have the type integer, but is "big", according to its CustomResourceDefinition'],
             id="invalid",
         ),
         pytest.param(
@@ -248,7 +249,7 @@ def test_values_of_secrets_are_not_shown(tmp_path: Path) -> None:
     build_world(tmp_path, {"secret.yaml": secret})
 
     text = "\n".join(format_findings(validate_rendered_config(tmp_path)))
-    assert "data.a must be string, not *****" in text
+    assert "data.a must have the type string, but is *****" in text
     assert "hunter" not in text
 
 

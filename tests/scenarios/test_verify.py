@@ -235,7 +235,7 @@ def test_an_incomplete_status_file_is_reported(world: HistoryWorld) -> None:
     (item,) = read_packages(world, "berlin/metrics")
 
     assert item["verdict"] == "unknowable"
-    assert ".status.trees.base must be the ID of a Git tree, not None" in item["rerender"]["reason"]
+    assert ".status.trees.base must be the ID of a Git tree, but is None" in item["rerender"]["reason"]
 
 
 @pytest.mark.parametrize(
@@ -284,8 +284,8 @@ def test_a_commit_that_exists_only_in_the_checkout_must_be_pushed(world: History
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(("paris",), "there is no Repository or cluster paris; existing names:", id="no-cluster"),
-        pytest.param(("berlin/",), "must be REPOSITORY or REPOSITORY/PACKAGE, not 'berlin/'", id="no-name"),
+        pytest.param(("paris",), 'there is no Repository or cluster "paris"; existing names:', id="no-cluster"),
+        pytest.param(("berlin/",), 'must be REPOSITORY or REPOSITORY/PACKAGE, but is "berlin/"', id="no-name"),
         pytest.param(
             ("berlin/gatewya",), "berlin has no such package on its branch; existing packages: gateway", id="no-package"
         ),

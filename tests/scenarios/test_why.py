@@ -359,7 +359,7 @@ def build_plain_world(folder: Path) -> World:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(("paris/web", *COUNT), "there is no Repository or cluster paris", id="no-cluster"),
+        pytest.param(("paris/web", *COUNT), 'there is no Repository or cluster "paris"', id="no-cluster"),
         pytest.param(("berlin/wob", *COUNT), "berlin has no such package; existing packages: web", id="no-package"),
         pytest.param(("berlin/web", "Deployment/wob", "/a"), "has no resource Deployment/wob", id="no-resource"),
         pytest.param(
@@ -371,7 +371,7 @@ def build_plain_world(folder: Path) -> World:
         ),
         pytest.param(("berlin/web", *COUNT, "--draft"), "this package has no open draft", id="no-draft"),
         pytest.param(("berlin/web",), "RESOURCE and POINTER are missing", id="no-resource-and-pointer"),
-        pytest.param(("berlin/", *COUNT), "must be REPOSITORY/PACKAGE, not 'berlin/'", id="no-package-name"),
+        pytest.param(("berlin/", *COUNT), 'must be REPOSITORY/PACKAGE, but is "berlin/"', id="no-package-name"),
     ],
 )
 def test_unknown_arguments_are_reported(world: HistoryWorld, arguments: tuple[str, ...], message: str) -> None:

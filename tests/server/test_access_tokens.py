@@ -45,7 +45,7 @@ def test_the_line_of_a_token() -> None:
         pytest.param(f":viewer::{DIGEST}:never", "name: must", id="no-name"),
         pytest.param(f"c i:viewer::{DIGEST}:never", "name: must", id="space"),
         pytest.param(f"{'c' * 64}:viewer::{DIGEST}:never", "1 to 63", id="long-name"),
-        pytest.param(f"ci:owner::{DIGEST}:never", "role: must be viewer, reviewer or admin", id="role"),
+        pytest.param(f"ci:owner::{DIGEST}:never", 'role: must be one of "viewer", "reviewer", "admin"', id="role"),
         pytest.param(f"ci:admin:a=b:{DIGEST}:never", "must be empty for the role admin", id="limited-admin"),
         pytest.param(f"ci:viewer:a in b:{DIGEST}:never", "selector: must be a label query", id="selector"),
         pytest.param(f"ci:viewer::{TOKEN}:never", "must be the SHA-256 digest", id="token-in-the-file"),

@@ -220,12 +220,14 @@ def test_the_job_of_another_person_is_not_shown(console: ConsoleClient) -> None:
 @pytest.mark.parametrize(
     ("fields", "detail"),
     [
-        pytest.param({"force": True}, "force is unknown; allowed are variants, targets", id="unknown-field"),
+        pytest.param(
+            {"force": True}, "force is an unknown field; allowed fields: variants, targets", id="unknown-field"
+        ),
         pytest.param({"targets": []}, "targets must not be empty", id="no-target"),
         pytest.param({"targets": [{"name": "lisbon"}]}, "targets[0].draftHead must be set", id="no-head"),
         pytest.param(
             {"targets": [{"name": "lisbon", "draftHead": "main", "branchHead": "0" * 40}]},
-            'targets[0].draftHead must be a commit ID of 40 or 64 hexadecimal digits, not "main"',
+            'targets[0].draftHead must be a commit ID of 40 or 64 hexadecimal digits, but is "main"',
             id="branch-as-head",
         ),
         pytest.param(

@@ -207,4 +207,4 @@ def test_the_page_explains_a_day_that_does_not_exist(console: ConsoleClient) -> 
     page = console.get("/activity?from=2024-02-30")
 
     assert page.status_code == 200
-    assert "from: must be a day in UTC such as 2024-05-31" in page.text
+    assert "from: must be a day in UTC such as &#34;2024-05-31" in page.text

@@ -419,7 +419,7 @@ def test_a_stage_limits_the_chosen_targets(console: ConsoleClient) -> None:
     assert "berlin" not in text
     assert [response.status_code for response in refused] == [409, 409]
     assert "no chosen target is in the stage canary" in refused[0].text
-    assert "there is no change 0123456789ab" in gone.text
+    assert "there is no change &#34;0123456789ab" in gone.text
 
 
 def test_with_several_approvals_the_confirmation_does_not_promise_a_publication(console: ConsoleClient) -> None:

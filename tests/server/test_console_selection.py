@@ -169,7 +169,7 @@ def test_a_stage_does_not_include_rejected_drafts(console: ConsoleClient) -> Non
     text = open_confirmation(console, [row for row in rows if row.startswith(change)], stage="canary")
 
     assert "Approve 0 packages on 0 targets?" in text
-    assert "drafts/lisbon was rejected by Ada Example: too early" in text
+    assert "drafts/lisbon&#34; was rejected by Ada Example: too early" in text
 
 
 @pytest.mark.parametrize(

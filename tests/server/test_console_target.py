@@ -80,7 +80,7 @@ def test_resources_that_cannot_be_read_have_a_reason(console: ConsoleClient) -> 
     add_targets(console, [create_target("gone", {}, create_row("gone", "web"))], ())
     text = strip_tags(console.get("/targets/gone?view=resources").text)
 
-    assert "The resources cannot be read: there is no target gone" in text
+    assert 'The resources cannot be read: there is no target "gone' in text
 
 
 def test_findings_of_a_target_and_of_its_packages_are_counted(console: ConsoleClient) -> None:

@@ -87,7 +87,7 @@ def test_other_responses_are_errors(service: Service) -> None:
         port = unused.getsockname()[1]
     with pytest.raises(NoResponseError, match=f"^http://127.0.0.1:{port}: the service does not respond: .*refused"):
         request_health(f"http://127.0.0.1:{port}")
-    with pytest.raises(ValueError, match="must be a URL that starts with http:// or https://, not 'localhost:8080'"):
+    with pytest.raises(ValueError, match="must be a URL that starts with http:// or https://, but is 'localhost:8080'"):
         request_health("localhost:8080")
 
 
@@ -107,5 +107,5 @@ def test_own_url(address: str, url: str) -> None:
 
 @pytest.mark.parametrize("address", ["", "127.0.0.1:0"])
 def test_unknown_own_url(address: str) -> None:
-    with pytest.raises(ValueError, match="; or set --url"):
+    with pytest.raises(ValueError, match=", or set --url"):
         build_own_url(address, has_tls=False)

@@ -111,5 +111,5 @@ def test_used_address_does_not_change_the_server(server: HttpServer) -> None:
         with pytest.raises(ListenError) as error:
             server.listen(address)
 
-    assert str(error.value) == f'must be a free address of this machine, not "{address}": Address already in use'
+    assert str(error.value) == f'must be a free address of this machine, but is "{address}": Address already in use'
     assert parse(send(server.port, build_request())).body == b"answer"

@@ -48,7 +48,7 @@ def test_the_last_pass_of_a_service(service: Service) -> None:
     ("path", "message"),
     [
         pytest.param("/other", "the service does not report its last pass: .*status 4", id="another-path"),
-        pytest.param("ftp", "--server: must be a URL that starts with http:// or https://, not 'ftp'", id="no-url"),
+        pytest.param("ftp", "--server: must be a URL that starts with http:// or https://, but is 'ftp'", id="no-url"),
     ],
 )
 def test_other_responses_are_errors(service: Service, path: str, message: str) -> None:

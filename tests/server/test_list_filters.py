@@ -180,7 +180,7 @@ def test_a_form_keeps_its_filters_and_shows_an_invalid_time(console: ConsoleClie
 
     assert "<option selected>red</option>" in text
     assert 'name="owner" value="web"' in text
-    assert "since: must be a day in UTC such as 2024-05-31, or seconds since 1970" in text
+    assert "since: must be a day in UTC such as &#34;2024-05-31&#34;, or seconds since 1970" in text
     assert 'name="since" value="2023-11-14"' in numeric
 
 

@@ -108,7 +108,7 @@ def test_braces_in_a_file_name_are_not_placeholders() -> None:
         pytest.param("javascript:alert({commit})", False, "must be an https URL", id="script"),
         pytest.param("https://{host}/{path}", False, "must contain {commit}", id="no-commit"),
         pytest.param("https://{host}/{commit}", True, "must contain {file}", id="no-file"),
-        pytest.param("https://{host}/{commit}/{file}", False, "must not contain {file}; allowed are {host}", id="file-of-a-commit"),
+        pytest.param("https://{host}/{commit}/{file}", False, "must not contain {file}; allowed placeholders: {host}", id="file-of-a-commit"),
         pytest.param("https://{host}/{sha}", False, "must not contain {sha}", id="unknown"),
     ],
 )  # fmt: skip

@@ -104,7 +104,7 @@ def test_unusable_settings_change_nothing(service: Service, tmp_path: Path) -> N
         service.apply("", str(tmp_path / "none"))
 
     assert str(used.value) == (
-        f'server.listen: must be a free address of this machine, not "{address}": Address already in use'
+        f'server.listen: must be a free address of this machine, but is "{address}": Address already in use'
     )
     assert str(unreadable.value) == (
         f"webhooks.secret_file: {tmp_path}/none: the secret file must be readable: No such file or directory"
@@ -154,7 +154,7 @@ def test_a_console_without_authentication_is_not_served_to_other_machines(
             if is_allowed:
                 server.apply(settings, console)
             else:
-                with pytest.raises(SettingsError, match=r"socket unit must listen on an address .* not \"0.0.0.0\""):
+                with pytest.raises(SettingsError, match=r"socket unit must listen on an address .* but is \"0.0.0.0\""):
                     server.apply(settings, console)
 
             assert (server.port != 0) is is_allowed

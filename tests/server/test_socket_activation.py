@@ -100,7 +100,7 @@ def test_a_socket_without_a_file_is_an_error() -> None:
     [
         pytest.param("1", "1", "None {'HOME': '/'}", id="other-process"),
         pytest.param("", "0", "None {'HOME': '/'}", id="no-socket"),
-        pytest.param("", "2", "the socket unit must pass one socket to the service, not 2", id="two-sockets"),
+        pytest.param("", "2", "the socket unit must pass one socket to the service, but passes 2", id="two-sockets"),
     ],
 )
 def test_other_variables(listening: socket.socket, pid: str, count: str, output: str) -> None:
@@ -121,5 +121,5 @@ def test_without_systemd_there_is_no_socket() -> None:
 
 
 def test_error_names_the_number_of_sockets() -> None:
-    with pytest.raises(ListenError, match="not 3"):
+    with pytest.raises(ListenError, match="but passes 3"):
         take_activated_socket({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "3"})

@@ -231,7 +231,7 @@ def test_short_rsa_key(keys: Path, world: World, registry: RegistryServer) -> No
     version = ArtifactVersion("v1", registry.push("team/app", "v1", APP))
     problem = world.artifacts.read(oci_repository(registry, verify=COSIGN), "app", version)
     assert isinstance(problem, SourceProblem)
-    assert "must have at least 2048 bits, not 1024" in problem.message
+    assert "must have at least 2048 bits, but has 1024" in problem.message
 
 
 def test_missing_cryptography(

@@ -59,7 +59,7 @@ def read_argocd(files: FileTree, read_repository: RepositoryReader) -> ReadReque
                 continue
             identity = find_cluster_identity(get_mapping(application.data, "spec", "destination"), clusters)
             if (known := identities.setdefault(request.cluster, identity)) != identity:
-                reason = f"the clusters {known!r} and {identity!r} have the same name {request.cluster} in the config"
+                reason = f'the clusters {known!r} and {identity!r} have the same name "{request.cluster}" in the config'
                 suggestion = "Rename one of the clusters."
                 not_imported.append(document.report((*application.path, "spec", "destination"), reason, suggestion))
                 continue

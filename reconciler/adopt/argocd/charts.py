@@ -53,7 +53,7 @@ def convert_chart(content: SourceContent, sources: ValuesSources) -> ConvertedCh
         if file is not None:
             files.append(file)
         elif not helm.get("ignoreMissingValueFiles"):
-            return content.report(path, f"the values file {name} does not exist", "Correct the path.")
+            return content.report(path, f'the values file "{name}" does not exist', "Correct the path.")
     flags = {flag: helm[name] for name, flag in _HELM_FLAGS.items() if helm.get(name)}
     if helm.get("skipCrds"):
         flags["includeCRDs"] = False

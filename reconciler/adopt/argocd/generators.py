@@ -53,7 +53,8 @@ def _expand(generator: Mapping[str, Any], context: GeneratorContext, outer: Para
     if len(names) != 1 or names[0] not in _EXPANDERS:
         listed = ", ".join(names) or "none"
         raise GeneratorError(
-            f"an entry must contain exactly one of the generators {', '.join(_EXPANDERS)}, not {listed}; the import"
+            f"an entry must contain exactly one of the generators {', '.join(_EXPANDERS)}, but contains"
+            f" {listed}; the import"
             " supports no generators that call services or plugins",
             path=(*names[:1],),
         )
@@ -234,7 +235,9 @@ def _build_path(path: str, prefix: str, context: GeneratorContext, file: str = "
 def _expand_matrix(content: Mapping[str, Any], context: GeneratorContext, outer: Parameters) -> list[Parameters]:
     generators = [entry for entry in get_list(content, "generators") if isinstance(entry, Mapping)]
     if len(generators) != 2:
-        raise GeneratorError(f"a matrix must have two generators, not {len(generators)}", path=("matrix", "generators"))
+        raise GeneratorError(
+            f"a matrix must have two generators, but has {len(generators)}", path=("matrix", "generators")
+        )
     first = [*_select(generators[0], _expand(generators[0], context, outer), context)]
     found: list[Parameters] = []
     for parameters in first:

@@ -65,7 +65,7 @@ class ValuesSources:
             ValuesFileError: The file cannot be imported.
         """
         if "://" in name:
-            raise ValuesFileError(f"the values file {name} is a URL, and the import downloads no files")
+            raise ValuesFileError(f'the values file "{name}" is a URL, and the import downloads no files')
         if not name.startswith("$"):
             path = posixpath.normpath(posixpath.join("/", content.path, name)).strip("/")
             if content.type != "git" or path.startswith(f"{content.path}/"):
@@ -74,7 +74,7 @@ class ValuesSources:
         reference, _, path = name[1:].partition("/")
         entry = self.entries.get(reference)
         if entry is None:
-            raise ValuesFileError(f"the values file {name} names the ref {reference!r}, which no source has")
+            raise ValuesFileError(f'the values file "{name}" names the ref {reference!r}, which no source has')
         url, path = get_text(entry, "repoURL"), posixpath.normpath(path)
         revision = read_git_revision(url, get_text(entry, "targetRevision"), content.read_repository)
         copied = _copy_file(name, path, url, revision, content)
@@ -105,7 +105,7 @@ class ValuesSources:
 def _copy_file(name: str, path: str, url: str, revision: GitRevision, content: SourceContent) -> ValuesFile | None:
     files = content.read_repository(url, revision.ref)
     if isinstance(files, str):
-        raise ValuesFileError(f"the values file {name} cannot be read: {files}")
+        raise ValuesFileError(f'the values file "{name}" cannot be read: {files}')
     if path not in files:
         return None
     folder = content.application.folders.get(url, revision)

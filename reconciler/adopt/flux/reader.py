@@ -254,10 +254,10 @@ class _ClusterReader:
         if content.has_kustomization:
             return content
         if options:
-            reason = f"Kustomization {document.name}: the folder {folder} has no kustomization file"
+            reason = f'Kustomization {document.name}: the folder "{folder}" has no kustomization file'
             return document.report(("spec", options[0]), reason, "Add a kustomization file to the folder.")
         if flux_objects:
-            reason = f"Kustomization {document.name}: the folder {folder} contains Flux objects and other resources"
+            reason = f'Kustomization {document.name}: the folder "{folder}" contains Flux objects and other resources'
             return document.report(("spec", "path"), reason, "Move the resources to a folder of their own.")
         return content
 

@@ -124,7 +124,7 @@ def _read_values_files(
     start = f"{upstream.package}/" if upstream.repository.type == "git" else ""
     path = ("spec", "chart", "spec", "valuesFiles")
     if other := next((name for name in names if not name.startswith(start)), ""):
-        reason = f"HelmRelease {document.name}: the values file {other} is not in the chart"
+        reason = f'HelmRelease {document.name}: the values file "{other}" is not in the chart'
         return document.report(path, reason, "Move the file to the folder of the chart.")
     files = tuple(name.removeprefix(start) for name in names)
     if files and VALUES_FILE not in files:
@@ -160,19 +160,19 @@ def _read_values(document: SourceDocument, objects: ClusterObjects, namespace: s
 def _read_reference(reference: Any, objects: ClusterObjects, namespace: str) -> Iterator[ValuesLayer]:
     kind, name = get_text(reference, "kind"), get_text(reference, "name")
     if kind != "ConfigMap":
-        raise ParameterError(f"the import does not copy values of the {kind} {name}")
+        raise ParameterError(f'the import does not copy values of the {kind} "{name}"')
     key = get_text(reference, "valuesKey") or "values.yaml"
     source = objects.find({"kind": kind, "name": name}, namespace)
     text = get_mapping(source.data, "data").get(key) if source else None
     if not isinstance(text, str):
         if get_mapping(reference).get("optional"):
             return
-        raise ParameterError(f"the source files contain no ConfigMap {name} with the key {key}")
+        raise ParameterError(f'the source files contain no ConfigMap "{name}" with the key "{key}"')
     if target := get_text(reference, "targetPath"):
         yield from build_parameter_layers([(target, parse_target_value(text.strip()))])
         return
     parsed = parse_cached(text.encode())
     data = parsed.documents[0].data if not isinstance(parsed, ParseFailure) and parsed.documents else {}
     if isinstance(parsed, ParseFailure) or not isinstance(data, Mapping):
-        raise ParameterError(f"the key {key} of ConfigMap {name} must contain a YAML mapping")
+        raise ParameterError(f'the key "{key}" of ConfigMap "{name}" must contain a YAML mapping')
     yield ValuesLayer("values-from", f"ConfigMap/{name}", dict(data))

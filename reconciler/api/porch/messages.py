@@ -23,7 +23,7 @@ PORCH_TEMPLATES = MessageTemplates(
         "missing": "missing required field {path}",
         "string_too_short": "missing required field {path}",
         "unknown_field": 'unknown field "{path}" (allowed: {allowed}{suggestion})',
-        "literal_error": "{path} can only be one of {allowed}{found}{suggestion}",
+        "literal_error": "{path} must be {choice}{found}{suggestion}",
     },
     {
         **_repeat("{path} must not be empty", _NOT_SET, "name"),

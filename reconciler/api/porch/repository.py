@@ -86,7 +86,10 @@ class RepositorySpec(ApiModel):
             return
         others = [name for name in _REPOSITORY_TYPES if name != repository_type and name in data]
         for name in others:
-            message = f"{{path}} is not allowed, because {{parent}}.type is {repository_type}; use {repository_type}"
+            message = (
+                f'{{path}} is not allowed, because {{parent}}.type is "{repository_type}"; use'
+                f" {{parent}}.{repository_type}"
+            )
             yield FieldIssue(message, (name,))
         if repository_type not in data and not others:
             yield FieldIssue("{path} must be set", (repository_type,), rule="missing")

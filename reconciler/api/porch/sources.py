@@ -44,7 +44,7 @@ def _validate_source_name(name: str) -> str | None:
 def _check_source_directory(directory: str) -> str:
     if directory and (directory.startswith("/") or validate_tree_path(directory)):
         rule = 'the path of a folder in the package, without "..", and without a slash at its start and end'
-        raise issue(f"{{path}} must be {rule}, not {quote_value(directory)}", "PathInvalid")
+        raise issue(f"{{path}} must be {rule}, but is {quote_value(directory)}", "PathInvalid")
     return directory
 
 

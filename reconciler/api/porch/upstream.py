@@ -25,7 +25,7 @@ def _normalize_revision(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | str):
         # Reject numbers that are not integers, because YAML reads 1.10 without quotes as the number 1.1.
         raise issue(
-            f"{{path}} must be a string or an integer, not {format_compact_json(value)}; put the value in quotes"
+            f"{{path}} must be a string or an integer, but is {format_compact_json(value)}; put the value in quotes"
         )
     text = str(value)
     if text.strip() in ("", "0"):

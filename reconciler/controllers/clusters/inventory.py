@@ -213,7 +213,7 @@ def read_cluster_versions(catalog: Catalog, inventory: ClusterInventory) -> Clus
             else:
                 message = (
                     f"metadata.annotations.{KUBERNETES_VERSION_ANNOTATION} must be a Kubernetes version such as"
-                    f' "1.31", not {quote_value(text)}'
+                    f' "1.31", but is {quote_value(text)}'
                 )
                 location = manifest.location_of(("metadata", "annotations", KUBERNETES_VERSION_ANNOTATION))
                 findings.append(ControllerCodes.KUBERNETES_VERSION_INVALID.finding(message, location))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from reconciler.api.kubeadmiral import ClusterAffinityFields, TargetClusters
 from reconciler.controllers.validation import explain_no_match, require_values
-from reconciler.krm.field_text import suggest_name
+from reconciler.krm.field_text import quote_list, suggest_name
 from reconciler.krm.numbers import parse_int64
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -113,10 +113,10 @@ def _create_term(term: ClusterAffinityFields) -> ClusterAffinityTerm:
 
 
 def explain_no_cluster(selection: ClusterSelection, clusters: Mapping[str, Cluster]) -> str:
-    """Return why the selection matches no cluster, e.g. 'no cluster is named "prod-1"'."""
+    """Return why the selection matches no cluster, e.g. 'no cluster has the name "prod-1"'."""
     unknown = [name for name in selection.clusters if name not in clusters]
     if selection.clusters and len(unknown) == len(selection.clusters):
-        return f"no cluster is named {' or '.join(unknown)}{suggest_name(unknown[0], sorted(clusters))}"
+        return f"no cluster has the name {quote_list(unknown, ' or ')}{suggest_name(unknown[0], sorted(clusters))}"
     # If at least one of the named clusters exists, explain only the labels of the named clusters, because no other
     # cluster can match.
     candidates = [clusters[name] for name in selection.clusters if name in clusters] or [*clusters.values()]

@@ -20,7 +20,7 @@ from reconciler.controllers.components.model import (
     read_environment,
 )
 from reconciler.controllers.components.names import BINDING, COMPONENT, ENVIRONMENT, GROUP, KINDS, RECONCILER_GROUP
-from reconciler.krm.field_text import format_list, suggest_name
+from reconciler.krm.field_text import format_list, quote_list, quote_value, suggest_name
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -104,11 +104,11 @@ def _find_objects_of_unknown_kind(catalog: Catalog, kinds: Collection[str]) -> M
 
 def _describe_kinds(kind: str, kinds: Collection[str]) -> str:
     known = sorted(kinds)
-    return f"generated kinds: {format_list(known) or 'none'}{suggest_name(kind, known)}"
+    return f"generated kinds: {quote_list(known) or 'none'}{suggest_name(kind, known)}"
 
 
 def _build_unknown_kind_finding(manifest: ConfigObject, hint: str) -> Finding:
-    message = f"{manifest.key}: no ComponentType generates the kind {manifest.key.kind}; {hint}"
+    message = f'{manifest.key}: no ComponentType generates the kind "{manifest.key.kind}"; {hint}'
     return ComponentCodes.COMPONENT_TYPE_NOT_FOUND.finding(message, manifest.location_of(("kind",)))
 
 
@@ -143,7 +143,7 @@ def _check_cluster_names(environment: Environment, inventory: ClusterInventory) 
     for index, name in enumerate(environment.spec.clusters):
         if name not in inventory.clusters and name not in inventory.uncertain_names:
             guess = suggest_name(name, sorted(inventory.clusters))
-            message = f"spec.clusters[{index}]: no cluster has the name {name}{guess}"
+            message = f"spec.clusters[{index}]: no cluster has the name {quote_value(name)}{guess}"
             yield ControllerCodes.UNKNOWN_CLUSTER.finding(
                 message, environment.manifest.location_of(("spec", "clusters", index))
             )
@@ -258,7 +258,8 @@ def _find_component_name(binding: EnvBinding, components: Components) -> tuple[C
     if len(matches) != 1:
         return None, ()
     message = (
-        f'spec.owner.componentName is missing; assuming "{matches[0]}", because {binding.key} begins with this name'
+        f'spec.owner.componentName is missing; the component "{matches[0]}" is used, because the name'
+        f" of {binding.key} begins with this name"
     )
     return (binding.namespace, matches[0]), (
         ComponentCodes.ENV_BINDING_OWNER_GUESSED.finding(message, binding.manifest.location_of(_OWNER)),
@@ -269,17 +270,17 @@ def _build_unresolved_finding(binding: EnvBinding, components: Components) -> Fi
     location = binding.manifest.location_of(_OWNER)
     if not binding.component:
         message = (
-            f"spec.owner.componentName is missing; set the field, or let the name {binding.key.name} begin "
-            f"with the name of exactly one component in namespace {binding.namespace}"
+            f'spec.owner.componentName is missing; set the field, or let the name "{binding.key.name}" begin '
+            f'with the name of exactly one component in namespace "{binding.namespace}"'
         )
         return ComponentCodes.ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
     if other := components.objects_of_unknown_kind.get((binding.namespace, binding.component)):
-        message = f"{binding.key} names {other.key}, but no ComponentType generates the kind {other.key.kind}"
+        message = f'{binding.key} names {other.key}, but no ComponentType generates the kind "{other.key.kind}"'
         return ComponentCodes.COMPONENT_TYPE_NOT_FOUND.finding(message, location)
-    names = format_list(sorted(components.names_by_namespace.get(binding.namespace, ()))) or "none"
+    names = quote_list(sorted(components.names_by_namespace.get(binding.namespace, ()))) or "none"
     message = (
-        f'spec.owner.componentName must name a component of namespace {binding.namespace}, not "{binding.component}";'
-        f" existing: {names}"
+        f'spec.owner.componentName must be the name of a component in namespace "{binding.namespace}",'
+        f' but is "{binding.component}"; existing names: {names}'
     )
     return ComponentCodes.ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
 
@@ -291,7 +292,7 @@ def _is_component_missing(binding: EnvBinding, components: Components) -> bool:
 def _reject_duplicates(bindings: Iterable[EnvBinding]) -> list[UnresolvedBinding]:
     duplicates = list(bindings)
     names = " and ".join(str(binding.key) for binding in duplicates)
-    message = f"only one EnvBinding may bind a component to the environment {duplicates[0].environment}, not {names}"
+    message = f"only one EnvBinding may bind a component to an environment, but these do: {names}"
     return [
         UnresolvedBinding(
             binding.manifest, (ComponentCodes.ENV_BINDING_DUPLICATE.finding(message, binding.manifest.location),)

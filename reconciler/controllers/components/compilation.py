@@ -130,8 +130,8 @@ class _TypeCompiler:
             )
         elif version and version != definition.version:
             message = (
-                f"spec.componentDefinitionRef.version must be {quote_value(definition.version)}, the version of the "
-                f"component definition, not {quote_value(version)}"
+                f"spec.componentDefinitionRef.version must be {quote_value(definition.version)}, but is"
+                f" {quote_value(version)}; the component definition has the version {quote_value(definition.version)}"
             )
             self._add(
                 ComponentCodes.DEFINITION_VERSION_MISMATCH.finding(
@@ -162,7 +162,7 @@ class _TypeCompiler:
         for path, addon in self.component_type.allowed_addons:
             if derive_addon_key(addon.name) is None:
                 key = quote_value(to_camel_case(addon.name))
-                message = f"the key {key} of the addon {addon.name} is not a valid field name"
+                message = f'the key {key} of the addon "{addon.name}" is not a valid field name'
                 self._add(ComponentCodes.ADDON_KEY_INVALID.finding(message, self.manifest.location_of((*path, "name"))))
 
     def _build_platform_use(self, declaration: AddonDeclaration, scope: TemplateScope) -> AddonUse:
@@ -288,16 +288,21 @@ def check_instance_ids(manifest: ConfigObject, declarations: Sequence[AddonDecla
     for declaration in declarations:
         instance, has_id, path = declaration.instance, declaration.has_instance_id, declaration.path
         if counts[instance.addon] > 1 and not has_id:
-            message = f"{instance.addon} has {counts[instance.addon]} instances, and each of them must set instanceId"
+            message = (
+                f'the addon "{instance.addon}" has {counts[instance.addon]} instances, and each of'
+                " them must set instanceId"
+            )
             yield ComponentCodes.INSTANCE_ID_MISSING.finding(message, manifest.location_of(path))
         elif instance in checked_instances:
             yield ComponentCodes.INSTANCE_ID_DUPLICATE.finding(
-                f"{instance} is declared twice; instanceId must be unique for each addon",
+                f'the addon instance "{instance}" is declared twice; each instance of an addon must have a'
+                " different instanceId",
                 manifest.location_of((*path, "instanceId")),
             )
         elif not has_id:
             message = (
-                f'{instance.addon} has no instanceId, so that the ID of the instance is "{instance.id}"; set '
+                f'the addon "{instance.addon}" has no instanceId, so that the ID of the instance is'
+                f' "{instance.id}"; set '
                 "instanceId, so that resource names stay the same when a second instance is added"
             )
             yield ComponentCodes.INSTANCE_ID_IMPLICIT.finding(message, manifest.location_of(path))
@@ -334,7 +339,10 @@ def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> It
         for reference in use.addon.spec.dependencies.requires:
             if reference.addon not in present:
                 reason = f" ({reference.reason})" if reference.reason else ""
-                message = f"{use.instance.addon} requires the addon {reference.addon}, which is not in use{reason}"
+                message = (
+                    f'the addon "{use.instance.addon}" requires the addon "{reference.addon}", which'
+                    f" is not in use{reason}"
+                )
                 yield ComponentCodes.ADDON_REQUIREMENT_MISSING.finding(message, use.declared_by.location_of(use.path))
 
 
@@ -350,7 +358,8 @@ def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -
                     reported.add(names)
                     reason = f" ({reference.reason})" if reference.reason else ""
                     message = (
-                        f"{use.instance.addon} excludes the addon {reference.addon}, but both addons are in use{reason}"
+                        f'the addon "{use.instance.addon}" excludes the addon "{reference.addon}",'
+                        f" but both addons are in use{reason}"
                     )
                     yield ComponentCodes.ADDON_CONFLICT.finding(message, use.declared_by.location_of(use.path))
 
@@ -390,7 +399,7 @@ def _check_references(component: Component, index: DefinitionIndex) -> Iterator[
             yield finding
         elif derive_addon_key(name) is None:
             yield ComponentCodes.ADDON_KEY_INVALID.finding(
-                f"the key {quote_value(to_camel_case(name))} of the addon {name} is not a valid field name", location
+                f'the key {quote_value(to_camel_case(name))} of the addon "{name}" is not a valid field name', location
             )
 
 

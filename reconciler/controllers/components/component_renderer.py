@@ -36,7 +36,7 @@ from reconciler.controllers.components.resource_renderer import (
 )
 from reconciler.controllers.components.schema.openapi import is_declared
 from reconciler.controllers.components.templates.directives import CompiledRule
-from reconciler.krm.field_text import describe_value, format_list, format_path, quote_value
+from reconciler.krm.field_text import describe_value, format_path, quote_list, quote_value
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.lazy_dataclasses import dataclass, field, replace
 
@@ -190,7 +190,7 @@ class _ComponentRender:
             elif value is not None:
                 message = (
                     f"spec.{key} must be a mapping of addon values ({{}} selects the defaults),"
-                    f" not {describe_value(value)}"
+                    f" but is {describe_value(value)}"
                 )
                 self.findings.append(
                     ComponentCodes.SCHEMA_VALIDATION.finding(
@@ -327,9 +327,10 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
         namespace = resource.data["metadata"].get("namespace")
         if namespace not in (None, component.key.namespace):
             message = (
-                f"{format_path(creation.path)} renders {resource.key}; the namespace must be "
-                f"{component.key.namespace}, the namespace of the component, not "
-                f"{quote_value(namespace)}{_describe_changes(resource)}"
+                f"{format_path(creation.path)} renders {resource.key}; its namespace must be the namespace"
+                " of the component"
+                f" ({quote_value(component.key.namespace)}), but is"
+                f" {quote_value(namespace)}{_describe_changes(resource)}"
             )
             yield ComponentCodes.NAMESPACE_NOT_ALLOWED.finding(
                 message, creation.manifest.location_of((*creation.path, "metadata", "namespace"))
@@ -342,7 +343,7 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
 def _describe_changes(resource: RenderedResource) -> str:
     """Return a text that lists the addons that patched the resource. Return "" if no addon patched the resource."""
     patched = list(dict.fromkeys(str(change.instance) for change in resource.changes if change.write))
-    return f"; it was patched by {format_list(patched)}" if patched else ""
+    return f"; these addons patched it: {quote_list(patched)}" if patched else ""
 
 
 def _find_duplicates(resources: Sequence[RenderedResource]) -> Iterator[Finding]:
@@ -368,17 +369,18 @@ def _find_identity_error(data: Any) -> str:
         return f"the result is {describe_value(data)}"
     for field_name in ("apiVersion", "kind"):
         if not isinstance(data.get(field_name), str) or not data[field_name]:
-            return f"{field_name} must be a string that is not empty, not {quote_value(data.get(field_name))}"
+            return f"{field_name} must be a string that is not empty, but is {quote_value(data.get(field_name))}"
     if not _API_VERSION_PATTERN.fullmatch(data["apiVersion"]):
         return (
-            f"apiVersion must be a valid Kubernetes API version such as apps/v1, not {quote_value(data['apiVersion'])}"
+            "apiVersion must be a valid Kubernetes API version such as apps/v1, but is"
+            f" {quote_value(data['apiVersion'])}"
         )
     metadata = data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name or len(name) > MAX_NAME_LENGTH:
-        return f"metadata.name must be a string of 1 to {MAX_NAME_LENGTH} characters, not {quote_value(name)}"
+        return f"metadata.name must be a string of 1 to {MAX_NAME_LENGTH} characters, but is {quote_value(name)}"
     if name in (".", "..") or not _NAME_PATTERN.fullmatch(name):
-        return f"metadata.name must be a valid Kubernetes name without / and %, not {quote_value(name)}"
+        return f"metadata.name must be a valid Kubernetes name without / and %, but is {quote_value(name)}"
     if not _KIND_PATTERN.fullmatch(data["kind"]):
-        return f"kind must consist of letters and digits, not {quote_value(data['kind'])}"
+        return f"kind must consist of letters and digits, but is {quote_value(data['kind'])}"
     return ""

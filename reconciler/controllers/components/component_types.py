@@ -171,16 +171,16 @@ def _check_kind(
     if not kind:
         message = (
             "metadata.name must form a kind of at most 63 letters and digits that begins with a letter,"
-            f" not {manifest.key.name}"
+            f' but is "{manifest.key.name}"'
         )
         return ComponentCodes.COMPONENT_TYPE_INVALID.finding(message, location)
     if kind in KINDS or kind in inputs.reserved_kinds:
-        message = f"metadata.name generates the kind {kind}, which is reserved; choose a different name"
+        message = f'metadata.name generates the kind "{kind}", which is reserved; choose a different name'
         return ComponentCodes.GENERATED_KIND_RESERVED.finding(message, location)
     if len({other.key.name for other in objects}) > 1:
         names = " and ".join(sorted({str(other.key) for other in objects}))
         return ComponentCodes.GENERATED_KIND_COLLISION.finding(
-            f"{names} generate the same kind {kind}; choose other names", location
+            f'{names} generate the same kind "{kind}"; choose other names', location
         )
     return None
 

@@ -9,7 +9,7 @@ from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.codes import CatalogCodes
 from reconciler.controllers.components.definitions import Addon, ComponentDefinition
 from reconciler.controllers.components.names import ADDON, DEFINITION, GROUP
-from reconciler.krm.field_text import format_list, suggest_name
+from reconciler.krm.field_text import format_list, quote_list, quote_value, suggest_name
 from reconciler.krm.findings import Finding
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -33,10 +33,10 @@ class NameIndex(Generic[_Object]):
     def explain_absence(self, name: str) -> str:
         """Return the reason why `by_name` contains no object with this name."""
         if name in self.unusable_reasons:
-            return f"{self.kind} {name} {self.unusable_reasons[name]}"
+            return f"{self.kind} {quote_value(name)} {self.unusable_reasons[name]}"
         known = sorted({*self.by_name, *self.unusable_reasons})
-        names = format_list(known) or "none"
-        return f"no {self.kind} has the name {name}; existing: {names}{suggest_name(name, known)}"
+        names = quote_list(known) or "none"
+        return f"no {self.kind} has the name {quote_value(name)}; existing names: {names}{suggest_name(name, known)}"
 
 
 def build_name_index(
@@ -113,7 +113,8 @@ def build_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
     )
     key = objects[0].key
     message = (
-        f"{key.kind} {key.name} must be declared once across all namespaces, not {len(objects)} times: {locations}"
+        f"{key.kind} {key.name} must be declared once across all namespaces, but is declared"
+        f" {len(objects)} times: {locations}"
     )
     return [CatalogCodes.DUPLICATE_OBJECT.finding(message, manifest.location) for manifest in objects]
 

@@ -14,7 +14,7 @@ from reconciler.controllers.components.controller import ComponentSnapshot, read
 from reconciler.controllers.components.definition_index import NameIndex
 from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs
 from reconciler.controllers.validation import explain_no_match, list_requirements
-from reconciler.krm.field_text import format_list, suggest_name
+from reconciler.krm.field_text import quote_list, quote_value, suggest_name
 from reconciler.krm.findings import Finding
 
 
@@ -83,7 +83,7 @@ def _lint_types(snapshot: ComponentSnapshot) -> Iterator[Finding]:
         return
     for result in snapshot.types:
         if result.compilation.plan and result.kind not in kinds:
-            yield _build_unused_finding(result.manifest, f"no component has the kind {result.kind}")
+            yield _build_unused_finding(result.manifest, f'no component has the kind "{result.kind}"')
 
 
 def _lint_components(snapshot: ComponentSnapshot) -> Iterator[Finding]:
@@ -124,15 +124,17 @@ def _explain_unused_build(
         return ""
     component, _, environment = name.rpartition(".")
     if component not in names:
-        existing = format_list(sorted(names)) or "none"
+        existing = quote_list(sorted(names)) or "none"
         component_name = component or name
         guess = suggest_name(component_name, sorted(names))
-        return f"no component in namespace {namespace} has the name {component_name}; existing: {existing}{guess}"
+        named = f"in namespace {quote_value(namespace)} has the name {quote_value(component_name)}"
+        return f"no component {named}; existing names: {existing}{guess}"
     used_environments = environments.get((namespace, component), set())
     if not used_environments or environment in used_environments:
         return ""
     guess = suggest_name(environment, sorted(used_environments))
-    return f"{component} runs in {format_list(sorted(used_environments))}, not in {environment}{guess}"
+    used = f"runs only in the environments {quote_list(sorted(used_environments))}"
+    return f"the component {quote_value(component)} {used}, but the name contains {quote_value(environment)}{guess}"
 
 
 def _build_unused_finding(manifest: ConfigObject, reason: str) -> Finding:

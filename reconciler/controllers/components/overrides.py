@@ -10,7 +10,7 @@ from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
 from reconciler.controllers.components.effective_values import ValueLayer
 from reconciler.controllers.components.model import AddonInstance, EnvBinding
-from reconciler.krm.field_text import describe_value, format_list, suggest_name
+from reconciler.krm.field_text import describe_value, quote_list, quote_value, suggest_name
 from reconciler.krm.findings import Finding, FindingCode
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -37,8 +37,8 @@ class AddonOverrides:
 
     def add_unknown_key(self, path: tuple[str, ...], known: Sequence[str]) -> None:
         """Add a finding about a key that matches no addon."""
-        names = f"{format_list(known) or 'none'}{suggest_name(path[-1], known)}"
-        message = f"is not the key of an addon that the component uses; allowed: {names}"
+        names = f"{quote_list(known) or 'none'}{suggest_name(path[-1], known)}"
+        message = f"is not the key of an addon that the component uses; allowed keys: {names}"
         self.add_finding(ComponentCodes.OVERRIDE_TARGET_UNKNOWN, path, message)
 
 
@@ -59,12 +59,15 @@ def resolve_addon_overrides(
             names, keys = [str(use.instance) for use in uses], [use.override_key for use in uses]
             is_unique = len({*keys}) == len(keys)
             step = (
-                f"use one of the keys {format_list(keys)}" if is_unique else "set a different instanceId for each addon"
+                f"use one of the keys {quote_list(keys)}" if is_unique else "set a different instanceId for each addon"
             )
-            message = f"matches several addons: {format_list(names, ' and ')}; {step}"
+            message = f"matches several addons: {quote_list(names, ' and ')}; {step}"
             overrides.add_finding(ComponentCodes.OVERRIDE_KEY_AMBIGUOUS, path, message)
         elif uses[0].instance not in active:
-            message = f"has no effect, because {binding.component} does not use the addon {uses[0].instance.addon}"
+            message = (
+                f"has no effect, because the component {quote_value(binding.component)} does not use the addon"
+                f" {quote_value(uses[0].instance.addon)}"
+            )
             overrides.add_finding(ControllerCodes.OVERRIDE_UNUSED, path, message)
         else:
             overrides.add_layer(uses[0].instance, path, values)
@@ -92,7 +95,7 @@ def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overri
         if len(addons) == 1:
             keys_by_addon.setdefault(addons[0], []).append(key)
         elif addons:
-            message = f"matches several addons; use one of the names {', '.join(addons)}"
+            message = f"matches several addons; use one of the names {quote_list(addons)}"
             overrides.add_finding(ComponentCodes.OVERRIDE_KEY_AMBIGUOUS, (_PLATFORM_FIELD, key), message)
         else:
             overrides.add_unknown_key((_PLATFORM_FIELD, key), [*dict.fromkeys(use.key for use in plan.platform_uses)])
@@ -102,7 +105,8 @@ def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overri
             location = binding.manifest.location_of(("spec", _PLATFORM_FIELD, others[0]))
             overrides.findings.append(
                 ComponentCodes.OVERRIDE_KEY_AMBIGUOUS.finding(
-                    f"spec.{_PLATFORM_FIELD}.{key} and {message} both override {addon}; use only one of the keys",
+                    f"spec.{_PLATFORM_FIELD}.{key} and {message} both override the addon"
+                    f" {quote_value(addon)}; use only one of the keys",
                     location,
                 )
             )
@@ -127,11 +131,11 @@ def _split_by_instance(
     for name, values in data.items():
         path, ids = (_PLATFORM_FIELD, key, str(name)), sorted(by_id)
         if name not in by_id:
-            allowed = f"{format_list(ids)}{suggest_name(str(name), ids)}"
-            message = f"is not an instance of {uses[0].instance.addon}; allowed: {allowed}"
+            allowed = f"{quote_list(ids)}{suggest_name(str(name), ids)}"
+            message = f"is not an instance of the addon {quote_value(uses[0].instance.addon)}; instances: {allowed}"
             overrides.add_finding(ComponentCodes.OVERRIDE_TARGET_UNKNOWN, path, message)
         elif values is not None and not isinstance(values, Mapping):
-            message = f"must be a mapping of fields, not {describe_value(values)}"
+            message = f"must be a mapping of fields, but is {describe_value(values)}"
             overrides.add_finding(ComponentCodes.SCHEMA_VALIDATION, path, message)
         else:
             yield by_id[name], (key, name), values or {}

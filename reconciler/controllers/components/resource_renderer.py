@@ -215,7 +215,7 @@ class ResourceRenderer:
                     self._write(operation, patch, resource, loop_bindings, manifest, instance)
         if iterations and not has_match:
             target_path = format_path(patch.target.path)
-            message = f"the patch of {instance} has no effect, because {target_path} matches no resource"
+            message = f'the patch of the addon "{instance}" has no effect, because {target_path} matches no resource'
             self.findings.append(
                 ComponentCodes.PATCH_TARGET_NOT_FOUND.finding(message, manifest.location_of((*patch.path, "target")))
             )

@@ -164,7 +164,10 @@ def _check_unknown_properties(child: TemplateResource) -> Iterator[ResourceIssue
         if name in rule.parent_only:
             message = f"{format_path(path)} is ignored: {name} can only be set in the {rule.parent.kind} object"
         else:
-            message = f"{format_path(path)} is ignored; allowed properties are {', '.join(rule.properties)}"
+            message = (
+                f"{format_path(path)} is ignored, because it is an unknown property; allowed"
+                f" properties: {', '.join(rule.properties)}"
+            )
         yield ResourceIssue(TemplateCodes.UNKNOWN_TEMPLATE_PROPERTY, message, path)
 
 

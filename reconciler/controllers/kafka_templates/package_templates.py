@@ -24,7 +24,7 @@ from reconciler.controllers.kafka_templates.pairing import Roles, TemplatePairs,
 from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
 from reconciler.controllers.provenance import ProvenanceStep, compute_steps, format_steps
 from reconciler.controllers.resource_findings import ResourceIssue, create_finding
-from reconciler.krm.field_text import format_path, quote_value
+from reconciler.krm.field_text import describe_choice, format_path, quote_value
 from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors, upgrade_to_error
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
@@ -147,7 +147,10 @@ def _upgrade_strict_findings(resource: TemplatedResource, strict: frozenset[str]
 
 
 def _report_unknown_version(resource: PackageResource, side: RuleSide) -> TemplatedResource:
-    message = f"apiVersion must be {' or '.join(side.versions)}, not {resource.version}; the template is not merged"
+    message = (
+        f"apiVersion must be {describe_choice(side.versions)}, but is"
+        f" {quote_value(resource.version)}; the template is not merged"
+    )
     issue = ResourceIssue(TemplateCodes.TEMPLATE_VERSION_UNKNOWN, message, ("apiVersion",))
     return TemplatedResource(resource, resource.document, (create_finding(resource, issue),))
 
@@ -163,7 +166,8 @@ def _check_parent(resource: PackageResource, rules: list[TemplateMergeRule], pai
         for name in template if isinstance(template, dict) else ():
             if name not in known_names:
                 message = (
-                    f"{format_path((*path, name))} is unknown; allowed properties are {', '.join(sorted(known_names))}"
+                    f"{format_path((*path, name))} is an unknown property; allowed properties:"
+                    f" {', '.join(sorted(known_names))}"
                 )
                 findings.add([ResourceIssue(TemplateCodes.UNKNOWN_TEMPLATE_PROPERTY, message, (*path, name))])
     return TemplatedResource(resource, resource.document, tuple(findings.findings), (), (resource.key,))
@@ -195,7 +199,7 @@ def _read_mode(findings: _DocumentFindings, mode: TemplateMode) -> TemplateMode:
     written_mode = findings.resource.annotations.get(MODE_ANNOTATION, mode)
     if written_mode in _MODES:
         return cast("TemplateMode", written_mode)
-    message = f"{MODE_ANNOTATION} must be {' or '.join(_MODES)}, not {quote_value(written_mode)}"
+    message = f"{MODE_ANNOTATION} must be {describe_choice(_MODES)}, but is {quote_value(written_mode)}"
     findings.add(
         [ResourceIssue(TemplateCodes.TEMPLATE_MODE_INVALID, message, ("metadata", "annotations", MODE_ANNOTATION))]
     )
@@ -223,7 +227,7 @@ def _check_template(resource: PackageResource, side: RuleSide, properties: tuple
     if template is ABSENT or template is None:
         return
     if not isinstance(template, dict):
-        message = f"{format_path(side.path)} must be a mapping, not {quote_value(template)}"
+        message = f"{format_path(side.path)} must be a mapping, but is {quote_value(template)}"
         yield ResourceIssue(TemplateCodes.INVALID_TEMPLATE_TYPE, message, side.path)
         return
     for name in properties:
@@ -232,7 +236,7 @@ def _check_template(resource: PackageResource, side: RuleSide, properties: tuple
             path = (*side.path, name)
             yield ResourceIssue(
                 TemplateCodes.INVALID_TEMPLATE_TYPE,
-                f"{format_path(path)} must be a mapping, not {quote_value(value)}",
+                f"{format_path(path)} must be a mapping, but is {quote_value(value)}",
                 path,
             )
 

@@ -223,7 +223,7 @@ def _check_unpaired(
             message = (
                 f"the label {label} is missing; set it to the name of a {kind}"
                 if value is ABSENT
-                else f"the label {label} must be the name of a {kind}, not {quote_value(value)}"
+                else f"the label {label} must be the name of a {kind}, but is {quote_value(value)}"
             )
             yield key, ResourceIssue(TemplateCodes.POOL_WITHOUT_CLUSTER, message, path)
         elif len(members_by_key.get(wanted_key, ())) > 1:

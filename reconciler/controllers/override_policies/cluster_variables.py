@@ -54,7 +54,7 @@ def resolve_variables(data: Any, cluster: Cluster) -> tuple[Any, tuple[InvalidVa
     value must be a string.
     """
     bindings = {"cluster": {"name": cluster.name, "labels": dict(cluster.labels)}}
-    requirement = f"must contain variables that have a value for cluster {cluster.name}"
+    requirement = f'must contain variables that have a value for cluster "{cluster.name}"'
     return _replace_variables(data, lambda expression: _ENVIRONMENT.compile(expression).evaluate(bindings), requirement)
 
 

@@ -140,7 +140,7 @@ def find_container(data: Any, name: str, pod_spec: PodSpecLocation) -> Container
     if isinstance(containers, ResourceIssue):
         return containers
     container = next((candidate for candidate in containers if candidate.name == name), None)
-    return container or ResourceIssue(PolicyCodes.CONTAINER_NOT_FOUND, f"there is no container with the name {name}")
+    return container or ResourceIssue(PolicyCodes.CONTAINER_NOT_FOUND, f'there is no container with the name "{name}"')
 
 
 def _replace_items(data: Any, path: tuple[str | int, ...], items: Sequence[Any], remaining: list[Any]) -> Any:
@@ -183,7 +183,7 @@ def _add_variables(data: Any, item: EnvItem, path: DataPath, variables: list[Any
     names = {variable.get("name") for variable in variables}
     for entry in item.value:
         if entry["name"] in names:
-            message = f"addIfAbsent cannot add the variable {entry['name']}, because the variable already exists"
+            message = f'addIfAbsent cannot add the variable "{entry["name"]}", because the variable already exists'
             return OverrideEffect(data, (ResourceIssue(PolicyCodes.KEY_EXISTS, message, path),))
         names.add(entry["name"])
     return OverrideEffect(copy_with_value(data, path, [*variables, *item.value]))

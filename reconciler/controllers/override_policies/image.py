@@ -13,6 +13,7 @@ from reconciler.controllers.override_policies.containers import PodSpecLocation
 from reconciler.controllers.override_policies.json_patch import MissingPath, resolve_path
 from reconciler.controllers.override_policies.model import ImageItem, ImageOperation, OverrideEffect
 from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.krm.field_text import quote_list
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.names import IMAGE_TAG_PATTERN, validate_image_digest
@@ -39,7 +40,7 @@ def apply_image(data: Any, item: ImageItem, pod_spec: PodSpecLocation) -> Overri
     for path in paths:
         effect = effect.and_then(partial(_change_image, path=path, item=item))
     if not paths and item.names:
-        message = f"there is no container with the name {' or '.join(item.names)}"
+        message = f"there is no container with the name {quote_list(item.names, ' or ')}"
         return OverrideEffect(data, (ResourceIssue(PolicyCodes.CONTAINER_NOT_FOUND, message),))
     return OverrideEffect(data, effect.issues) if effect.has_errors else effect
 

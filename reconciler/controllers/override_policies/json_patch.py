@@ -16,7 +16,7 @@ from reconciler.controllers.nested_values import copy_with_value, copy_without_v
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import OverrideEffect, PatchItem
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.krm.field_text import format_list, suggest_name
+from reconciler.krm.field_text import format_list, quote_list, suggest_name
 from reconciler.krm.json_patch import apply_to_container
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
@@ -83,7 +83,7 @@ def _find_unknown_field(data: Any, item: PatchItem) -> ResourceIssue | None:
     if unknown is None or not isinstance(resolve_path(data, item.path[: unknown.step_index + 1]), MissingPath):
         return None
     name, path = item.path[unknown.step_index], item.path[: unknown.step_index + 1]
-    hint = suggest_name(name, unknown.allowed_fields) or f"; allowed are {format_list(unknown.allowed_fields)}"
+    hint = suggest_name(name, unknown.allowed_fields) or f"; allowed fields: {format_list(unknown.allowed_fields)}"
     message = f'{format_pointer(path)}: {api_version} {kind} has no field "{name}" there{hint}'
     return ResourceIssue(PolicyCodes.PATCH_FIELD_UNKNOWN, message, path)
 
@@ -185,13 +185,13 @@ def _describe_missing_item(items: list[Any], path: DataPath, item: PatchItem) ->
     if is_filter(step) and item.operator != "add":
         if count := count_matches(items, step):
             return ResourceIssue(
-                PolicyCodes.PATCH_INDEX_INVALID, f"the filter {step} must match one item, not {count}", path
+                PolicyCodes.PATCH_INDEX_INVALID, f'the filter "{step}" must match one item, but matches {count}', path
             )
         return ResourceIssue(
-            PolicyCodes.PATCH_TARGET_MISSING, f"{item.operator} requires an item that matches {step}", path
+            PolicyCodes.PATCH_TARGET_MISSING, f'{item.operator} requires an item that matches "{step}"', path
         )
     last = len(items) - (item.operator in ("remove", "replace"))
-    message = f'the last step must be an index up to {last}, not "{step}"'
+    message = f'the last step must be an index up to {last}, but is "{step}"'
     if last < 0:
         message = f'the last step is "{step}", but the list is empty'
     return ResourceIssue(PolicyCodes.PATCH_INDEX_INVALID, message, path)
@@ -201,7 +201,7 @@ def _check_dropped_keys(old: Any, new: Any, path: DataPath) -> tuple[ResourceIss
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return ()
     dropped_keys = [key for key in old if key not in new]
-    message = f"the patch removes the keys {', '.join(dropped_keys)}, because it replaces the whole mapping"
+    message = f"the patch removes the keys {quote_list(dropped_keys)}, because it replaces the whole mapping"
     return (ResourceIssue(PolicyCodes.PATCH_DROPPED_KEYS, message, path),) if dropped_keys else ()
 
 
@@ -236,7 +236,7 @@ def find_item_index(items: list[Any], step: str) -> int | str:
     if not is_filter(step):
         return f"does not select an item of the list, which has {format_count(len(items), 'item')}"
     matches = [number for number, item in enumerate(items) if _matches_filter(item, step)]
-    return matches[0] if len(matches) == 1 else f"must match exactly one item of the list, not {len(matches)}"
+    return matches[0] if len(matches) == 1 else f"must match exactly one item of the list, but matches {len(matches)}"
 
 
 def is_filter(step: str) -> bool:

@@ -239,10 +239,10 @@ def _find_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now: int)
 
 def _describe_pending(cluster: str, progress: RolloutProgress) -> str:
     if not progress.package:
-        return f"cluster {cluster}: the content of its packages is unknown"
+        return f'cluster "{cluster}": the content of its packages is unknown'
     # Use the same message while this pass renders the package (`ProgressUnknown`) and after the package is drafted
     # (`ProgressPending`). With different messages, the status would change in the next pass.
-    return f"cluster {cluster}: {progress.package} is not published with the current version of the rule"
+    return f'cluster "{cluster}": {progress.package} is not published with the current version of the rule'
 
 
 def _find_soak_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now: int) -> _WaveWait | None:
@@ -255,5 +255,5 @@ def _find_soak_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now:
     until = since + rollout.soak_seconds
     if not dates or until <= now:
         return None
-    last = f"cluster {cluster} has {package} with the current version of the rule since {format_rfc3339(since)}"
+    last = f'cluster "{cluster}" has {package} with the current version of the rule since {format_rfc3339(since)}'
     return _WaveWait(f"waits until {format_rfc3339(until)}, because the soak time is {rollout.soak}: {last}", until)

@@ -218,7 +218,7 @@ class IniEditor:
         for entry in entries:
             name, section = str(entry.path[-1]), data if len(entry.path) == 1 else data[str(entry.path[0])]
             if name in section:
-                raise TextFormatError(f"line {entry.first_line + 1} contains {name} again")
+                raise TextFormatError(f'line {entry.first_line + 1} contains "{name}" again')
             section[name] = {} if entry.value_span is None else text[slice(*entry.value_span)]
         return data
 

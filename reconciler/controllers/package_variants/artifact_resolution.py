@@ -120,7 +120,8 @@ class RecordedArtifact:
 def _explain_range(upstream: UpstreamSpec) -> UnresolvedUpstream:
     """Return the error for a version range with `tagMode: rewrite`, which requires an exact version."""
     message = (
-        f'spec.upstream.version "{upstream.version}" is a range, but tagMode rewrite requires an exact version. The '
+        f'spec.upstream.version "{upstream.version}" is a range, but the tagMode "rewrite" requires an'
+        " exact version. The "
         f"range of {upstream.repo}/{upstream.package_name} is only used to propose new versions. Next step: merge the "
         "config proposal that sets the version, or set the version"
     )
@@ -214,7 +215,7 @@ class _ArtifactLookup:
         known = next((entry for entry in self.recorded if entry.version == text), None)
         if known is None or not is_exact_version(text):
             return None
-        message = f"{self.title} has no version {text} any more; the packages with this version are not changed"
+        message = f'{self.title} has no version "{text}" any more; the packages with this version are not changed'
         problem = SourceProblem(SourceCodes.VERSION_WITHDRAWN.name, message)
         version = ArtifactVersion(text, known.digest, created_seconds=known.seconds)
         return self._pin(version, is_floating=False, problems=(problem,))

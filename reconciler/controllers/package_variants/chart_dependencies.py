@@ -86,11 +86,11 @@ class ChartRepositories:
             finding = chart.create_finding()
             return UnresolvedUpstream(finding.code, finding.message)
         if reason := self.explain_forbidden(repository):
-            message = f"{chart.requester} requires the chart {chart.name}, which cannot be used: {reason}"
+            message = f'{chart.requester} requires the chart "{chart.name}", which cannot be used: {reason}'
             return UnresolvedUpstream(SourceCodes.DEPENDENCY_REPOSITORY_MISSING.name, message)
         version = self._find_version(chart, repository.artifacts)
         if isinstance(version, SourceProblem):
-            message = f"{chart.requester} requires the chart {chart.name}, which cannot be used: {version.message}"
+            message = f'{chart.requester} requires the chart "{chart.name}", which cannot be used: {version.message}'
             return UnresolvedUpstream(version.code, message)
         return ChartDependencySource(chart.name, version, repository.artifacts, chart.folder)
 
@@ -104,7 +104,7 @@ class ChartRepositories:
         wanted = chart.version.removeprefix("v")
         version = next((entry for entry in listed.versions if entry.version.removeprefix("v") == wanted), None)
         if version is None:
-            message = f"Repository {repository.name} has no version {chart.version} of the chart {chart.name}"
+            message = f'Repository "{repository.name}" has no version "{chart.version}" of the chart "{chart.name}"'
             return SourceProblem(UPSTREAM_NOT_FOUND, message)
         if version.digest:
             return version

@@ -133,10 +133,11 @@ def find_option_error(spec: PackageVariantSpec, kind: str, repository_type: Repo
     if kind != "helm" and spec.helm is not None:
         return f"spec.helm is not allowed, because the upstream has no {CHART_FILE}"
     if kind != "kustomize" and spec.kustomize is not None:
-        return f"spec.kustomize is not allowed, because spec.upstream.kind is {kind}"
+        return f'spec.kustomize is not allowed, because spec.upstream.kind is "{kind}"'
     if spec.helm and spec.helm.output == "helmRelease" and repository_type == "git":
         return (
-            "spec.helm.output helmRelease requires an upstream Repository of type helm or oci, because Flux downloads "
-            f"the chart; Repository {spec.main_upstream.repo} has type git"
+            'spec.helm.output "helmRelease" requires an upstream Repository of the type "helm" or "oci",'
+            " because Flux downloads "
+            f'the chart; Repository "{spec.main_upstream.repo}" has the type "git"'
         )
     return ""

@@ -193,7 +193,7 @@ class _Collector:
         field_path, location = self._describe(option)
         if source not in ("", CONFIG_SOURCE, *self.source_names):
             names = (CONFIG_SOURCE, *self.source_names)
-            message = f"{field_path}: the package has no source {source}{suggest_name(source, names)}"
+            message = f"{field_path}: the package has no source {quote_value(source)}{suggest_name(source, names)}"
             self.findings.append(SourceCodes.VALUES_NOT_FOUND.finding(message, location))
             return
         if source != CONFIG_SOURCE:
@@ -203,15 +203,17 @@ class _Collector:
         fingerprint = self.catalog.get_file_id(file) if documents is not None else None
         self.dependencies[path] = fingerprint or ABSENT_FINGERPRINT
         if documents is None:
-            message = f"{field_path}: the config contains no YAML file {file} that this object may use"
+            message = f"{field_path}: the config contains no YAML file {quote_value(file)} that this object may use"
             self.findings.append(create_not_found_finding(message, location, is_optional))
             return
         if len(documents) > 1 or not all(isinstance(document.data, dict) for document in documents):
-            message = f"{field_path}: the file {file} must contain one document, which is a map"
+            message = (
+                f"{field_path}: the file {quote_value(file)} must contain exactly one document, and it must be a map"
+            )
             self.findings.append(SourceCodes.VALUES_INVALID.finding(message, SourceLocation(file)))
             return
         if any(is_sops_document(document.data) for document in documents):
-            message = f"{field_path}: the file {file} {ENCRYPTED_VALUES}"
+            message = f"{field_path}: the file {quote_value(file)} {ENCRYPTED_VALUES}"
             self.findings.append(SourceCodes.VALUES_INVALID.finding(message, SourceLocation(file)))
             return
         for document in documents:
@@ -268,7 +270,7 @@ class _Collector:
         for option, secret in self.secrets.items():
             field_path, location = self._describe(option)
             for name, value, requirement in check_reference(secret):
-                message = f"{field_path}.{name}: {quote_value(value)} must have {requirement} in a HelmRelease"
+                message = f"{field_path}.{name}: in a HelmRelease, {quote_value(value)} must have {requirement}"
                 yield SourceCodes.VALUES_INVALID.finding(message, location)
             if secret in overlaps:
                 yield SourceCodes.VALUES_INVALID.finding(f"{field_path}: {overlaps[secret]}", location)
@@ -319,7 +321,7 @@ def _read_key(found: ConfigObject, reference: ValuesReference) -> tuple[Any, Doc
         keys = get_value(found.data, ("data",))
         names = [str(key) for key in keys] if isinstance(keys, dict) else []
         hint = suggest_name(reference.values_key, names)
-        raise _ValuesError(f"has no key {reference.values_key} in data{hint}", is_missing=True)
+        raise _ValuesError(f"has no key {quote_value(reference.values_key)} in data{hint}", is_missing=True)
     if not isinstance(text, str):
         raise _ValuesError(f"must have a text at {format_path(path)}; put the value in quotes", path)
     whole_path = (*found.path, *path)

@@ -76,9 +76,9 @@ def _explain_empty_selection(
     named_candidates: Iterable[ConfigObject],
     namespace: str,
 ) -> str:
-    names, noun = sorted(candidate.key.name for candidate in candidates), f"{selection.kind} of namespace {namespace}"
+    names, noun = sorted(candidate.key.name for candidate in candidates), f'{selection.kind} in namespace "{namespace}"'
     if names and selection.name and selection.name not in names:
-        return f"no {noun} has the name {selection.name}{suggest_name(selection.name, names)}"
+        return f'no {noun} has the name "{selection.name}"{suggest_name(selection.name, names)}'
     return explain_no_match(
         list_requirements(selection.selector), [candidate.labels for candidate in named_candidates], noun
     )
@@ -164,7 +164,7 @@ class _InjectorCheck:
             if object_namespace == namespace and any(injector.admits(*object_type) for object_type in types)
         )  # fmt: skip
         noun = injector.kind or "object"
-        return f"no {noun} of namespace {namespace} has this name{suggest_name(injector.name, admitted)}"
+        return f'no {noun} in namespace "{namespace}" has this name{suggest_name(injector.name, admitted)}'
 
 
 def _format_examples(names: list[str]) -> str:

@@ -176,7 +176,8 @@ def _explain_unusable_target(repositories: Repositories, namespace: str, name: s
         return explain_missing_repository(repositories, namespace, name)
     if repository.artifacts:
         return (
-            f'Repository "{name}" has type {repository.type}; packages can only be written to a Repository of type git'
+            f'Repository "{name}" has the type "{repository.type}"; packages can only be written to a'
+            ' Repository of the type "git"'
         )
     return ""
 

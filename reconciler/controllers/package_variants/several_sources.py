@@ -127,22 +127,25 @@ class SourcesResolver:
             is_chart = revisions[source.name].kind == "helm"
             has_chart |= is_chart
             if is_chart and not (source.helm or self.spec.helm):
-                message = f"spec.helm.namespace must be set, because source {source.name} is a Helm chart"
+                message = f'spec.helm.namespace must be set, because source "{source.name}" is a Helm chart'
                 return self._fail(message, ("sources", index))
             options = source.helm or self.spec.helm
             repository_type = repositories[self._namespace, source.repo].type
             if is_chart and options and options.output == "helmRelease" and repository_type == "git":
                 message = (
-                    "helm.output helmRelease requires a Repository of type helm or oci, because Flux downloads the"
-                    f" chart; the Repository of source {source.name} has type git"
+                    'helm.output "helmRelease" requires a Repository of the type "helm" or "oci", because'
+                    " Flux downloads the"
+                    f' chart; the Repository of source "{source.name}" has the type "git"'
                 )
                 return self._fail(message, ("sources", index))
             if source.helm and not is_chart:
-                message = f"spec.sources[{index}].helm is not allowed, because source {source.name} has no {CHART_FILE}"
+                message = (
+                    f'spec.sources[{index}].helm is not allowed, because source "{source.name}" has no {CHART_FILE}'
+                )
                 return self._fail(message, ("sources", index, "helm"))
             kind = revisions[source.name].kind
             if source.kustomize and kind != "kustomize":
-                message = f"spec.sources[{index}].kustomize is not allowed, because the source has the kind {kind}"
+                message = f'spec.sources[{index}].kustomize is not allowed, because the source has the kind "{kind}"'
                 return self._fail(message, ("sources", index, "kustomize"))
         if self.spec.helm and not has_chart:
             return self._fail(f"spec.helm is not allowed, because no source has a {CHART_FILE}", ("helm",))

@@ -15,7 +15,7 @@ def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> dict[str
     fields = {"chart": upstream.chart, "revision": upstream.revision, "workspaceName": upstream.workspace_name,
               "tag": upstream.tag, "version": upstream.version, "digest": upstream.digest}  # fmt: skip
     errors = {
-        field: f'spec.upstream.{field}: Repository "{name}" has type {repository.type}; use spec.upstream.'
+        field: f'spec.upstream.{field}: Repository "{name}" has the type "{repository.type}"; use spec.upstream.'
         f"{allowed['chart' if field == 'chart' else 'version']}"
         for field, value in fields.items()
         if value and field not in allowed.values()

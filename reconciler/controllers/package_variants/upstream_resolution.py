@@ -28,6 +28,7 @@ from reconciler.api.porch.upstream import (
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.results import SettlingReference
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.git_formats import PACKAGE_TRAILER, WORKSPACE_TRAILER, parse_trailers
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, parse_yaml
@@ -273,7 +274,7 @@ class UnresolvedUpstream:
 def explain_missing_field(upstream: UpstreamSpec, field: str) -> UnresolvedUpstream:
     """Return the error for a tag with `tagMode: rewrite` whose revision is not in the config yet."""
     message = (
-        f"spec.upstream.{field} is missing, but tagMode rewrite requires this field. The tag {upstream.tag} of "
+        f'spec.upstream.{field} is missing, but the tagMode "rewrite" requires this field. The tag "{upstream.tag}" of '
         f"{upstream.repo}/{upstream.package} is only used to propose new revisions. Next step: merge the config "
         "proposal that adds the field, or set the field"
     )
@@ -482,7 +483,7 @@ class _Lookup:
             return tag_ref or self._explain_not_found(name)
         if isinstance(listed_ref, _FoundRef) and tag_ref and tag_ref.commit != listed_ref.commit:
             warning = (
-                f'the channel file sets "{name}" to {listed_ref.name}; the tag {tag_ref.name} names a different '
+                f'the channel file sets "{name}" to "{listed_ref.name}"; the tag "{tag_ref.name}" names a different '
                 "commit and is ignored"
             )
             return replace(listed_ref, warnings=(warning,))
@@ -543,7 +544,7 @@ class _Lookup:
         branch_hint = (
             f"revision -1 is the head of {branch}"
             if self.refs.find_branch(branch)
-            else f"branch {branch} does not exist"
+            else f'branch "{branch}" does not exist'
         )
         return f"no tag starts with {self._list_tag_prefixes()[-1]}/, {branch_hint}"
 
@@ -564,7 +565,7 @@ def _read_channel_revision(content: bytes, channel: str) -> str | _ChannelError 
         return _ChannelError("channels must be a mapping from channel to revision")
     revision = channels.get(channel)
     if isinstance(revision, bool) or not isinstance(revision, str | int | None):
-        return _ChannelError(f'channels.{channel} must be a revision such as "v3", not {revision!r}')
+        return _ChannelError(f'channels.{channel} must be a revision such as "v3", but is {quote_value(revision)}')
     return None if revision is None else _normalize_revision(str(revision))
 
 
@@ -601,8 +602,8 @@ def find_revision(
     ]
     if not matching_tags:
         message = (
-            f"tag {tag} of {repository.name}/{revision.package} names commit {revision.commit[:12]}, which has no"
-            f" revision tag; create the tag {prefixes[-1]}/v1 for the commit, or name a revision in a channel file"
+            f'tag "{tag}" of {repository.name}/{revision.package} names commit {revision.commit[:12]}, which has no'
+            f' revision tag; create the tag "{prefixes[-1]}/v1" for the commit, or name a revision in a channel file'
         )
         return UnresolvedUpstream("TagUnpinned", message)
     name = max(

@@ -35,6 +35,7 @@ from reconciler.controllers.placement.propagation_policies import (
 )
 from reconciler.controllers.placement.resources import read_placed_resources
 from reconciler.controllers.results import ConfigStatus, ControllerResult, Variant
+from reconciler.krm.field_text import quote_list
 from reconciler.krm.findings import Finding, join_messages
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass
@@ -141,8 +142,9 @@ def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: Re
         if clusters:
             names = ", ".join(f'"{name}"' for name in resource.unknown_clusters)
             message = (
-                f"{resource.key} stays on {', '.join(clusters)}, because its placement names clusters that do not"
-                f" exist: {names}. Next step: correct these names, or remove them from the placement"
+                f"{resource.key} stays on the clusters {quote_list(clusters)}, because its placement names"
+                f" clusters that do not exist: {names}. Next step: correct these names, or remove them from"
+                " the placement"
             )
             yield PlacementCodes.PLACEMENT_INCONCLUSIVE.finding(message, resource.config_object.location)
 

@@ -145,7 +145,7 @@ def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, t
                 config_object,
                 PlacementCodes.PLACEMENT_INVALID,
                 effective_label,
-                f"must be the name of a {kind}, not {quote_value(name)}",
+                f"must be the name of a {kind}, but is {quote_value(name)}",
             )
         )
         return None, tuple(findings)
@@ -162,7 +162,8 @@ def _read_clusters_annotation(config_object: ConfigObject) -> tuple[tuple[str, .
         return tuple(dict.fromkeys(names)), ()
     message = (
         f"metadata.annotations.{CLUSTERS_ANNOTATION} must contain cluster names separated by commas, or"
-        f' "{ALL_CLUSTERS}" for all, not {quote_value(value)}; to place the resource on no cluster, omit the annotation'
+        f' "{ALL_CLUSTERS}" for all, but is {quote_value(value)}; to place the resource on no cluster, omit'
+        " the annotation"
     )
     location = config_object.location_of(("metadata", "annotations", CLUSTERS_ANNOTATION))
     return (), (PlacementCodes.PLACEMENT_INVALID.finding(message, location),)
@@ -352,7 +353,7 @@ def _list_existing_policies(key: ObjectKey, propagations: PropagationPolicies) -
         for policy_key in propagations.valid
         if (policy_key.kind, policy_key.namespace) == (key.kind, key.namespace)
     )
-    return f"; existing policies are {', '.join(names)}" if 0 < len(names) <= _MAX_LISTED else ""
+    return f"; existing policies: {', '.join(names)}" if 0 < len(names) <= _MAX_LISTED else ""
 
 
 def _find_shared_files(resources: Sequence[PlacementResource]) -> tuple[frozenset[ObjectKey], list[Finding]]:

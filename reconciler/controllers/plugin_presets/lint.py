@@ -56,7 +56,7 @@ def _find_idle_presets(snapshot: PresetSnapshot) -> Iterator[Finding]:
             continue
         namespace = manifest.key.namespace
         label_sets = [cluster.labels for cluster in snapshot.clusters.get_clusters(namespace).values()]
-        reason = explain_no_match(list_requirements(preset.selector), label_sets, f"Cluster of {namespace}")
+        reason = explain_no_match(list_requirements(preset.selector), label_sets, f'Cluster in namespace "{namespace}"')
         message = f"spec.clusterSelector matches no cluster, so that no Plugin is created: {reason}"
         yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(
             message, manifest.location_of(("spec", "clusterSelector"))
@@ -80,7 +80,7 @@ def _find_idle_selectors(override: OverrideLayer, snapshot: PresetSnapshot) -> I
     for selection in override.targets.cluster_selector:
         selector = selection.selector
         if selector is not None and not any(selector.matches(labels) for labels in label_sets):
-            reason = explain_no_match(list_requirements(selector), label_sets, f"Cluster of {namespace}")
+            reason = explain_no_match(list_requirements(selector), label_sets, f'Cluster in namespace "{namespace}"')
             message = f"spec.clusterSelector has a labelSelector that matches no cluster: {reason}"
             yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(
                 message, override.manifest.location_of(("spec", "clusterSelector"))
@@ -142,12 +142,12 @@ def _find_owner_label_error(manifest: ConfigObject, catalog: Catalog) -> tuple[F
     if team is None:
         return (
             PluginCodes.OWNER_LABEL_NOT_EXISTING_TEAM,
-            f'must name a Team of {manifest.key.namespace}; "{name}" does not exist',
+            f'must be the name of a Team in namespace "{manifest.key.namespace}", but no Team has the name "{name}"',
         )
     if team.labels.get(SUPPORT_GROUP_LABEL) != "true":
         return (
             PluginCodes.OWNER_LABEL_SET_TO_NON_SUPPORT_GROUP_TEAM,
-            f'must name a support group; the Team "{name}" has no label {SUPPORT_GROUP_LABEL}: "true"',
+            f'must be the name of a support group, but the Team "{name}" has no label {SUPPORT_GROUP_LABEL}: "true"',
         )
     return None
 

@@ -89,7 +89,7 @@ def create_conflict_findings(options: Iterable[ResolvedOption], conflicts: Itera
         option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
         other_source = f"; {other.winner} sets {other.name}" if other else ""
         message = (
-            f"the option {option.name} cannot be set, because it {conflict.message} ({option.winner} sets"
+            f'the option "{option.name}" cannot be set, because it {conflict.message} ({option.winner} sets'
             f" {option.name}{other_source})"
         )
         yield PluginCodes.CONFLICTING_OPTION_PATHS.finding(message, option.winner.location)
@@ -101,8 +101,8 @@ def _find_overlaps(options: Mapping[str, ResolvedOption], relations: _PathRelati
         are_literals = isinstance(above.source, LiteralValue) and isinstance(below.source, LiteralValue)
         if are_literals and LAYER_RANK[below.winner.layer] < LAYER_RANK[above.winner.layer]:
             message = (
-                f"{below.winner} sets {below.name}, which replaces a part of {above.name}, although "
-                f"{above.winner} sets {above.name} on a higher layer ({above.winner.layer} is higher than "
+                f'{below.winner} sets "{below.name}", which replaces a part of "{above.name}", although '
+                f'{above.winner} sets "{above.name}" on a higher layer ({above.winner.layer} is higher than '
                 f"{below.winner.layer})"
             )
             yield PluginCodes.OVERLAPPING_OPTION_PATHS.finding(message, below.winner.location)
@@ -124,7 +124,7 @@ def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _Pa
             if all(isinstance(other.source, SecretKeyReference) for other in (first, *rest))
             else "a literal value replaces a secret at the same path or in the same list"
         )
-        message = f"{option.winner} sets {name} from a secret, and {first.winner} sets {first.name}{more}: {reason}"
+        message = f'{option.winner} sets "{name}" from a secret, and {first.winner} sets "{first.name}"{more}: {reason}'
         yield ControllerCodes.SECRET_PATH_SHADOWED.finding(message, option.winner.location)
 
 

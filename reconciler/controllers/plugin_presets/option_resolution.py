@@ -235,7 +235,9 @@ class _Resolution:
         if error:
             definition = self.subject.definition.manifest.key
             option = quote_value(declared.name)
-            message = f"{winner.field} sets {option}, which {definition} declares as {declared.type}: the value {error}"
+            message = (
+                f'{winner.field} sets {option}, which {definition} declares as "{declared.type}": the value {error}'
+            )
             yield code.finding(message, winner.location)
 
     def _find_shadowed_literals(self, name: str, replaced: Sequence[OptionAssignment]) -> Iterator[Finding]:

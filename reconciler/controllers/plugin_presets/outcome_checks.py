@@ -84,8 +84,9 @@ def _find_shared_releases(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Findin
         owner, *others = sorted(sharing, key=lambda plugin: (not plugin.request.is_occupied, plugin.request.key))
         for plugin in others:
             message = (
-                f"{plugin.request.key} must have its own release on {cluster}: {owner.request.key} also has release"
-                f" {name} in namespace {namespace}; set releaseName or releaseNamespace"
+                f'{plugin.request.key} must have its own release on cluster "{cluster}":'
+                f" {owner.request.key} also has release"
+                f' "{name}" in namespace "{namespace}"; set releaseName or releaseNamespace'
             )
             errors[id(plugin)] = PluginCodes.RELEASE_NAME_CONFLICT.finding(message, plugin.request.manifest.location)
     return errors
@@ -96,7 +97,10 @@ def _find_wait_cycles(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
     errors: dict[int, Finding] = {}
     for (cluster, name), plugin in plugins_by_name.items():
         if cycle := _find_wait_cycle(name, cluster, plugins_by_name):
-            message = f"{plugin.request.key} on {cluster} must not wait for itself: {' waits for '.join(cycle)}"
+            message = (
+                f'{plugin.request.key} on cluster "{cluster}" must not wait for itself:'
+                f" {' waits for '.join(map(quote_value, cycle))}"
+            )
             location = plugin.request.manifest.location_of(("spec", "waitFor"))
             errors[id(plugin)] = PluginCodes.WAIT_FOR_CYCLE.finding(message, location)
     return errors
@@ -138,7 +142,7 @@ def _add_unmet_warnings(plugin: BuiltPlugin, names: set[tuple[str, str]]) -> Bui
     location = request.manifest.location_of(("spec", "waitFor"))
     warnings = tuple(
         PluginCodes.WAIT_FOR_NEVER_MET.finding(
-            f"{request.key} waits for {name}, which does not exist on {cluster}", location
+            f'{request.key} waits for "{name}", which does not exist on cluster "{cluster}"', location
         )
         for name in unmet
     )
@@ -176,7 +180,7 @@ class _SecretEntries:
         definition, assignment = self.entries[location]
         # Use the same message as the check of a single Plugin, so that the findings of both checks about one entry are
         # equal.
-        subject = f"{assignment.field} sets {quote_value(assignment.name)}, which {definition} declares as secret"
+        subject = f'{assignment.field} sets {quote_value(assignment.name)}, which {definition} declares as "secret"'
         message = f"{subject}: the value {check_type('secret', None)}"
         return PluginCodes.SECRET_LITERAL.finding(message, location)
 

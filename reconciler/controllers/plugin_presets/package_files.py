@@ -98,7 +98,7 @@ def check_helm_release(
         if isinstance(option.source, LiteralValue) and not has_finite_numbers(option.source.value):
             message = (
                 f"{option.winner} sets {quote_value(option.name)}, which must contain only finite numbers in the"
-                f" {HELM_RELEASE_KIND}, not .inf or .nan"
+                f" {HELM_RELEASE_KIND}, but contains .inf or .nan"
             )
             yield PluginCodes.HELM_RELEASE_INVALID.finding(message, option.winner.location)
     for option, ref in secrets:

@@ -141,7 +141,8 @@ def _check_release(
     published_namespace = published_spec.get("releaseNamespace")
     if published_namespace and published_namespace != release.namespace:
         message = (
-            f'releaseNamespace must be "{published_namespace}" as in the published Plugin, not "{release.namespace}",'
+            f'releaseNamespace must be "{published_namespace}" as in the published Plugin, but is'
+            f' "{release.namespace}",'
             " because Helm cannot move a release"
         )
         yield PluginCodes.IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location)

@@ -110,7 +110,8 @@ def create_preset_requests(
         labels = filter(None, map(validate_label_value, (cluster, preset.plugin.definition.name)))
         if error := validate_name_segment(name) or next(labels, None):
             message = (
-                f"the Plugin of {preset.key} on {cluster} has an invalid name for its folder or its labels: {error}"
+                f'the Plugin of {preset.key} on cluster "{cluster}" has an invalid name for its'
+                f" folder or its labels: {error}"
             )
             yield create_failure(
                 request,
@@ -129,7 +130,10 @@ def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> P
     if not plugin.spec.cluster_name and central_cluster in targets.inventory.clusters:
         return targets.create_request(plugin, name, central_cluster, is_for_cluster=False)
     if plugin.spec.cluster_name:
-        message = f'spec.clusterName must name a Cluster of {namespace}; "{plugin.spec.cluster_name}" does not exist'
+        message = (
+            f'spec.clusterName must be the name of a Cluster in namespace "{namespace}", but no'
+            f' Cluster has the name "{plugin.spec.cluster_name}"'
+        )
     elif central_cluster:
         message = (
             f'spec.clusterName is missing, and the setting `rules.central_cluster` names "{central_cluster}", which is'
@@ -205,7 +209,7 @@ def _check_suspended(request: PluginRequest) -> PluginRequest | SuspendedPlugin:
     if not request.published.is_suspended and SUSPEND_ANNOTATION not in _get_own_annotations(request):
         return request
     message = (
-        f"{request.key} on {request.target.repository} is suspended by the annotation {SUSPEND_ANNOTATION},"
+        f'{request.key} on cluster "{request.target.repository}" is suspended by the annotation {SUSPEND_ANNOTATION},'
         " and stays unchanged"
     )
     return SuspendedPlugin(request, PluginCodes.PLUGIN_SUSPENDED.finding(message, request.manifest.location))
@@ -217,7 +221,8 @@ def _get_own_annotations(request: PluginRequest) -> Mapping[str, str]:
 
 def _skip_unmanaged(request: PluginRequest, owner: str) -> SkippedPlugin:
     message = (
-        f"{request.key} on {request.target.repository} is not changed, because {owner} has this name, but not the"
+        f'{request.key} on cluster "{request.target.repository}" is not changed, because {owner} has this'
+        " name, but not the"
         f' label {PRESET_LABEL} with the value "{request.manifest.key.name}"; add the label to let the preset manage'
         " the Plugin"
     )
@@ -226,7 +231,8 @@ def _skip_unmanaged(request: PluginRequest, owner: str) -> SkippedPlugin:
 
 def _skip_collision(request: PluginRequest, winner: PluginRequest) -> SkippedPlugin:
     message = (
-        f"{request.key} on {request.target.repository} is skipped, because {winner.manifest.key} requests a Plugin"
+        f'{request.key} on cluster "{request.target.repository}" is skipped, because {winner.manifest.key}'
+        " requests a Plugin"
         " with the same name"
     )
     return SkippedPlugin(request, PluginCodes.NAME_COLLISION.finding(message, request.manifest.location))

@@ -80,7 +80,7 @@ def check_override_clusters(override: OverrideLayer, clusters: OrganizationClust
     for name in dict.fromkeys(override.targets.cluster_names):
         if _is_unknown(name, namespace, clusters):
             guess = suggest_name(name, sorted(clusters.get_clusters(namespace)))
-            message = f'{format_path(path)} names "{name}", which is not a Cluster of {namespace}{guess}'
+            message = f'{format_path(path)} names "{name}", which is not a Cluster in namespace "{namespace}"{guess}'
             yield PluginCodes.OVERRIDE_CLUSTER_UNKNOWN.finding(message, override.manifest.location_of(path))
 
 
@@ -97,7 +97,7 @@ def check_preset_clusters(
         subject = f'{format_path(path)}.clusterName names "{name}"'
         if _is_unknown(name, preset.key.namespace, clusters):
             guess = suggest_name(name, sorted(clusters.get_clusters(preset.key.namespace)))
-            message = f"{subject}, which is not a Cluster of {preset.key.namespace}{guess}"
+            message = f'{subject}, which is not a Cluster in namespace "{preset.key.namespace}"{guess}'
             yield PluginCodes.OVERRIDE_CLUSTER_UNKNOWN.finding(message, location)
         elif name not in selected and name not in clusters.uncertain_names:
             message = f"{subject}, which spec.clusterSelector does not select"

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.objects import split_api_version
 from reconciler.lazy_dataclasses import dataclass, field, replace
 
@@ -236,7 +237,7 @@ def read_list_key_table(data: Any) -> tuple[tuple[ListKeys, ...], tuple[str, ...
         The valid entries, and an error message for each invalid entry.
     """
     if not isinstance(data, Mapping):
-        return (), (f"must be a mapping, not {data!r}; each item must be {_KIND_RULE}",)
+        return (), (f"must be a mapping, but is {quote_value(data)}; each item must be {_KIND_RULE}",)
     results = [result for kind, lists in data.items() for result in _read_kind(kind, lists)]
     entries = tuple(result for result in results if isinstance(result, ListKeys))
     return entries, tuple(result for result in results if isinstance(result, str))
@@ -255,15 +256,15 @@ def apply_list_keys(schema: MergeSchema, entries: Iterable[ListKeys]) -> MergeSc
 def _read_kind(kind: Any, lists: Any) -> Iterator[ListKeys | str]:
     group, _, name = str(kind).rpartition("/")
     if not name or not isinstance(lists, Mapping):
-        yield f"{kind}: must be {_KIND_RULE}; not {lists!r}"
+        yield f"{kind}: must be {_KIND_RULE}, but is {quote_value(lists)}"
         return
     for path, keys in lists.items():
         steps = _split_path(str(path))
         if not all(steps) or steps[-1:] == (_ELEMENT,):
             rule = 'must be field names joined by "/", with "[]" after each list before the last field'
-            yield f'{kind}: the path {rule}, not "{path}"'
+            yield f'{kind}: the path {rule}, but is "{path}"'
         elif not _are_valid_keys(keys):
-            yield f"{kind}: the keys of {path} must be {_KEYS_RULE}; not {keys!r}"
+            yield f'{kind}: the keys of "{path}" must be {_KEYS_RULE}, but is {quote_value(keys)}'
         else:
             yield ListKeys(group, name, steps, None if keys is None else tuple(keys))
 

@@ -213,7 +213,7 @@ class Document:
             return self
         if comment is not None and (not comment.startswith("#") or LINE_BREAK.search(comment)):
             raise YamlError(
-                "YamlComment", f'a comment must begin with # and must not contain a line end, not "{comment[:80]}"'
+                "YamlComment", f'a comment must begin with # and must not contain a line end, but is "{comment[:80]}"'
             )
         edited = self._set_comments({path: comment}, {})
         if edited is None:

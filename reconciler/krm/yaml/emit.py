@@ -70,7 +70,9 @@ def format_double_quoted(text: str) -> str:
 def _escape(match: re.Match[str]) -> str:
     character = match[0]
     if "\ud800" <= character <= "\udfff":
-        raise YamlError("YamlValue", f"a string must be Unicode text, not the lone surrogate U+{ord(character):04X}")
+        raise YamlError(
+            "YamlValue", f"a string must be Unicode text, but contains the lone surrogate U+{ord(character):04X}"
+        )
     number = ord(character)
     return _ESCAPES.get(character) or (f"\\x{number:02X}" if number < 0x100 else f"\\u{number:04X}")
 
@@ -326,5 +328,7 @@ def format_flow(value: Any) -> str:
 
 def _check_key(key: Any) -> str:
     if not isinstance(key, str):
-        raise YamlError("YamlValue", f"keys of a mapping must be strings, not {type(key).__name__}")
+        raise YamlError(
+            "YamlValue", f"keys of a mapping must be strings, but one key has the type {type(key).__name__}"
+        )
     return key

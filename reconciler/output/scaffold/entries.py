@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
+from reconciler.krm import field_text
 from reconciler.krm.json_text import DIGEST_PATTERN
 from reconciler.krm.names import (
     validate_dns_label,
@@ -109,7 +110,9 @@ def parse_catalog(text: str) -> CatalogEntry:
     check_url(url)
     stated_type = match["type"]
     if stated_type is not None and stated_type not in get_args(RepositoryType):
-        raise ValueError(f"the type of a catalog can only be git, helm or oci, not {stated_type!r}")
+        raise ValueError(
+            f'the type of a catalog must be "git", "helm" or "oci", but is {field_text.quote_value(stated_type)}'
+        )
     kind: RepositoryType | Literal[""] = "oci" if url.startswith("oci://") else ""
     if stated_type:
         kind = next(name for name in get_args(RepositoryType) if name == stated_type)
@@ -138,7 +141,7 @@ def parse_label(text: str) -> tuple[str, str]:
     if not separator:
         raise ValueError(f"{text!r} must have the form KEY=VALUE")
     _require(validate_label_key(key), "the label is invalid")
-    _require(validate_label_value(value), f"the label {key} is invalid")
+    _require(validate_label_value(value), f'the label "{key}" is invalid')
     return key, value
 
 

@@ -51,7 +51,10 @@ class RequiredChart:
 
     def create_finding(self) -> Finding:
         """Return the finding if no Repository object provides the chart."""
-        start = f"{self.requester} requires the chart {self.name} {self.version}, but {self.place} does not contain it"
+        start = (
+            f'{self.requester} requires version "{self.version}" of the chart "{self.name}", but'
+            f" {self.place} does not contain it"
+        )
         url = self.repository
         if not url.startswith(("https://", "http://", "oci://")):
             origin = f"The repository {url} cannot be used" if url else "The chart has no repository"
@@ -106,7 +109,8 @@ def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple
     for dependency, lock_key in _list_missing(chart, manifest):
         if dependency.repository.startswith(("@", "alias:")):
             message = (
-                f'{label}: the repository "{dependency.repository}" of the dependency {dependency.name} is an alias in'
+                f'{label}: the repository "{dependency.repository}" of the dependency "{dependency.name}"'
+                " is an alias in"
                 f" the settings of helm. Next step: write the URL of the repository into {CHART_FILE}"
             )
             return SourceCodes.DEPENDENCY_REPOSITORY_MISSING.finding(message)
@@ -178,12 +182,12 @@ def _read_lock(chart: FileTree, path: str) -> ChartLock | None:
 
 def _describe_missing_lock(label: str, dependency: ChartDependency, *, has_lock: bool) -> str:
     reason = (
-        f"Chart.lock contains no version of {dependency.name}"
+        f'Chart.lock contains no version of "{dependency.name}"'
         if has_lock
         else f'The version "{dependency.version}" is not exact, and there is no Chart.lock'
     )
     return (
-        f"{label} requires the chart {dependency.name}, but its folder `charts` does not contain it. {reason}. Next"
+        f'{label} requires the chart "{dependency.name}", but its folder `charts` does not contain it. {reason}. Next'
         " step: run `helm dependency update` and commit Chart.lock, or write an exact version into"
         f" {CHART_FILE}"
     )

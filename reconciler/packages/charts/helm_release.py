@@ -171,12 +171,12 @@ def check_reference(secret: SecretValues) -> Iterator[tuple[str, str, str]]:
     """
     path = secret.target_path
     if len(path) > _MAX_TARGET_PATH_LENGTH:
-        yield "targetPath", path, f"at most {_MAX_TARGET_PATH_LENGTH} characters, not {len(path)}"
+        yield "targetPath", path, f"at most {_MAX_TARGET_PATH_LENGTH} characters, but has {len(path)}"
     if path and not _TARGET_PATH.fullmatch(path):
         yield "targetPath", path, "only ASCII letters, digits, -, _, ., / and \\, and up to 5 digits in brackets"
     for field_name, value in (("name", secret.name), ("valuesKey", secret.values_key)):
         if len(value) > _MAX_NAME_LENGTH:
-            yield field_name, value, f"at most {_MAX_NAME_LENGTH} characters, not {len(value)}"
+            yield field_name, value, f"at most {_MAX_NAME_LENGTH} characters, but has {len(value)}"
     if not _VALUES_KEY.fullmatch(secret.values_key):
         yield "valuesKey", secret.values_key, "only ASCII letters, digits, -, _ and ."
 

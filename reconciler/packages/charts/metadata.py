@@ -28,7 +28,7 @@ def _parse_manifest(file: File) -> ChartManifest | str:
     if isinstance(parsed, ParseFailure):
         return f"{CHART_FILE}:{parsed.line}: {parsed.message}"
     if len(parsed.documents) != 1:
-        return f"{CHART_FILE} must contain one document, not {len(parsed.documents)}"
+        return f"{CHART_FILE} must contain one document, but contains {len(parsed.documents)}"
     result = read_model(ChartManifest, parsed.documents[0].data, MessageTemplates())
     if result.model is None:
         return f"{CHART_FILE}: {'; '.join(result.error_texts)}"

@@ -159,13 +159,13 @@ def _read_source_file(entry: SourceValuesFile, sources: Mapping[str, ValuesSourc
     source = sources.get(entry.source)
     if source is None:
         names = ", ".join(f"${name}" for name in ("config", *filter(None, sources)))
-        message = f"{entry.field_path}: there is no source ${entry.source}; the sources are {names} and the chart"
+        message = f'{entry.field_path}: there is no source "${entry.source}"; the sources are {names} and the chart'
         return SourceCodes.VALUES_NOT_FOUND.finding(message, entry.location)
     file = source.files.get(entry.path)
     if file is None:
         owner = f"source {entry.source}" if entry.source else "chart"
         return create_not_found_finding(
-            f"{entry.field_path}: the {owner} contains no file {entry.path}", entry.location, entry.is_optional
+            f'{entry.field_path}: the {owner} contains no file "{entry.path}"', entry.location, entry.is_optional
         )
     document = read_values_document(file.data)
     if isinstance(document, ParseFailure):

@@ -158,7 +158,7 @@ def _read_replacements(config: FunctionConfig | None) -> list[Mapping[str, Any]]
         raise _ReplacementError("the configuration must be an ApplyReplacements, but there is no configuration")
     kind = config.get("kind")
     if kind != "ApplyReplacements" or not str(config.get("apiVersion")).startswith("fn.kpt.dev/"):
-        raise _ReplacementError(f'the configuration must be an fn.kpt.dev ApplyReplacements, not "{kind}"')
+        raise _ReplacementError(f'the configuration must be an fn.kpt.dev ApplyReplacements, but is "{kind}"')
     replacements = config.get("replacements")
     if not isinstance(replacements, list) or not all(isinstance(entry, Mapping) for entry in replacements):
         raise _ReplacementError("replacements must be a list of mappings")
@@ -204,7 +204,9 @@ def _find_source(resources: _Resources, source: Mapping[str, Any]) -> Item:
     matching = [item for item in resources.items if _has_id(resources.get_current(item), source)]
     if len(matching) != 1:
         selector = " ".join(f"{name}={source[name]}" for name in _ID_FIELDS if source.get(name))
-        raise _ReplacementError(f"exactly one resource must match the source {selector}, not {len(matching)}")
+        raise _ReplacementError(
+            f"exactly one resource must match the source {selector}, but {len(matching)} resources match"
+        )
     return matching[0]
 
 
@@ -239,7 +241,9 @@ def _write_target(
             data, options = resources.get_writable_data(item), _get_options(target)
             segments = parse_replacement_path(str(path))
             if len(segments) > MAX_LEVELS:
-                raise _ReplacementError(f"a field path must not have more than {MAX_LEVELS} parts, not {len(segments)}")
+                raise _ReplacementError(
+                    f"a field path must not have more than {MAX_LEVELS} parts, but has {len(segments)}"
+                )
             is_written = _write_fields(data, segments, value, options, rules, str(path))
             is_written = is_written or (rules.patterns and _write_in_text(data, str(path), value, options, rules))
             yield from _report_missing(item, str(path), rules) if not is_written else ()

@@ -76,7 +76,7 @@ def convert_field_specs(entries: Sequence[FieldSpecEntry]) -> tuple[FieldSpec, .
         if (levels := entry.path.count("/")) >= MAX_LEVELS:
             raise FieldError(
                 f"the path of the configuration's field spec {number} must not have more than {MAX_LEVELS} parts, "
-                f"not {levels + 1}"
+                f"but has {levels + 1}"
             )
     return tuple(
         FieldSpec(entry.path, entry.kind, entry.group or None, entry.version, create=entry.create)

@@ -337,7 +337,7 @@ def set_value_at(data: Any, path: DataPath, value: Any) -> None:
         if not is_settable:
             parent = format_path(path[:depth]) or "a resource"
             raise FieldError(
-                f"{parent} must be a {'mapping' if isinstance(part, str) else 'list'}, not {repr(data)[:80]}"
+                f"{parent} must be a {'mapping' if isinstance(part, str) else 'list'}, but is {repr(data)[:80]}"
             )
         if depth == len(path) - 1:
             data[part] = value
@@ -381,12 +381,12 @@ def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[
     if data is None:
         return {}
     if not isinstance(data, Mapping):
-        raise FieldError(f"the configuration's {field} must be a mapping of strings, not {repr(data)[:80]}")
+        raise FieldError(f"the configuration's {field} must be a mapping of strings, but is {repr(data)[:80]}")
     for key, value in data.items():
         if isinstance(value, dict | list) or (strict and not isinstance(value, str)):
             hint = "" if isinstance(value, dict | list) else "; put it in quotes"
             raise FieldError(
-                f"the configuration's {field}.{str(key)[:80]} must be a string, not {repr(value)[:80]}{hint}"
+                f"the configuration's {field}.{str(key)[:80]} must be a string, but is {repr(value)[:80]}{hint}"
             )
     return read_string_map(data)
 

@@ -40,7 +40,7 @@ def read_chart_config(config: FunctionConfig | None) -> RenderHelmChart:
         config = _convert_config_map(read_config_strings(config.get("data"), "data"))
     elif not config or (api_version.partition("/")[0], kind) != ("fn.kpt.dev", "RenderHelmChart"):
         raise FieldError(
-            f'the configuration must be a ConfigMap or a RenderHelmChart of fn.kpt.dev, not "{kind or ""}"'
+            f'the configuration must be a ConfigMap or a RenderHelmChart of fn.kpt.dev, but is "{kind or ""}"'
         )
     settings = read_config_object(RenderHelmChart, config)
     if not settings.helm_charts:
@@ -92,9 +92,9 @@ def read_repository_chart(entry: HelmChartEntry, index: int) -> RequiredChart | 
         return None
     name = "repo" if arguments.repo else "registry"
     if not url.startswith(_URL_STARTS):
-        raise FieldError(f'{field}.{name} must be the URL of a Repository with type helm, not "{url}"')
+        raise FieldError(f'{field}.{name} must be the URL of a Repository with type helm, but is "{url}"')
     if not is_exact_version(arguments.version):
-        raise FieldError(f'{field}.version must be an exact version, such as "1.2.3", not "{arguments.version}"')
+        raise FieldError(f'{field}.version must be an exact version, such as "1.2.3", but is "{arguments.version}"')
     # Two different charts of a package must not have the same folder. Therefore, the folder contains the URL (as a
     # hash), the name and the version.
     folder = f"{compute_hash(url.rstrip('/'))[:_HASH_LENGTH]}/{arguments.name}-{arguments.version}"

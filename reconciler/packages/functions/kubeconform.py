@@ -252,7 +252,7 @@ def _read_validation_config(config: FunctionConfig | None) -> _ValidationConfig 
     flags = {name: values.get(name, "").lower() for name in ("ignore_missing_schemas", "strict")}
     for name, value in flags.items():
         if value not in (*_TRUE, *_FALSE):
-            return f'`{name}` must be "true" or "false", not "{values[name]}"'
+            return f'`{name}` must be "true" or "false", but is "{values[name]}"'
     locations = [values.get("schema_location", ""), *values.get("additional_schema_locations", "").split(",")]
     return _ValidationConfig(
         locations=_strip_names(locations),

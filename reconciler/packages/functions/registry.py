@@ -103,7 +103,7 @@ class FunctionRegistry:
             return match
         else:
             reason = f'the version "{requested_tag}" is unknown'
-        warning = f"the newest version of {name} runs, because {reason}" if reason else ""
+        warning = f'the newest version of "{name}" runs, because {reason}' if reason else ""
         newest = releases[-1]
         return FunctionMatch(newest.function, (*newest.until[:2], _ANY_NUMBER), warning, newest.identity())
 

@@ -140,7 +140,7 @@ def _find_chart(settings: RenderHelmChart, index: int, context: FunctionContext)
         return chart
     if required is None:
         raise FieldError(
-            f"helmCharts[{index}].chartArgs.name: the package contains no chart {folder}: add its files, set repo, or"
+            f'helmCharts[{index}].chartArgs.name: the package contains no chart "{folder}": add its files, set repo, or'
             f" {INSTEAD}"
         )
     if not required.is_in(context.charts):
@@ -153,7 +153,7 @@ def _check_version(entry: HelmChartEntry, index: int, chart: FileTree, folder: s
     version, manifest = entry.chart_args.version, read_chart_manifest(chart)
     if version and not isinstance(manifest, Finding) and manifest.version != version:
         raise FieldError(
-            f"helmCharts[{index}].chartArgs.version is {version}, and {folder} has version {manifest.version}"
+            f'helmCharts[{index}].chartArgs.version is "{version}", and "{folder}" has version "{manifest.version}"'
         )
 
 
@@ -176,7 +176,7 @@ def _merge_values(options: ChartTemplateOptions, index: int, chart: FileTree, co
 
 def _read_values(files: FileTree, path: str, field: str) -> dict[str, Any]:
     if path not in files:
-        raise FieldError(f"{field}: the package contains no file {path}")
+        raise FieldError(f'{field}: the package contains no file "{path}"')
     document = read_values_document(files[path].data)
     if isinstance(document, ParseFailure):
         raise FieldError(f"{field}: {path}:{document.line}: {document.message}")
@@ -187,7 +187,7 @@ def _resolve(path: str, field: str, context: FunctionContext) -> str:
     """Return a path relative to the root package. Raises FieldError for a URL and for a path outside of the package."""
     normalized = normpath(path)
     if "://" in path or path.startswith("/") or normalized.split("/")[0] == "..":
-        raise FieldError(f'{field} must be a path in the package, not "{path}": {INSTEAD}')
+        raise FieldError(f'{field} must be a path in the package, but is "{path}": {INSTEAD}')
     return normpath(join(context.package, path))
 
 

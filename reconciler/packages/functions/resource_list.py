@@ -332,7 +332,7 @@ def _parse_output(text: bytes, max_bytes: int) -> _ParsedOutput | str:
         return f"{_INVALID_OUTPUT}: {parsed}"
     kind, version = parsed.data.get("kind"), str(parsed.data.get("apiVersion"))
     if kind != "ResourceList" or not version.startswith(_GROUP):
-        return f'{_INVALID_OUTPUT}, not "{version} {kind}"'
+        return f'{_INVALID_OUTPUT}, but is "{version} {kind}"'
     return parsed
 
 
@@ -359,10 +359,10 @@ def _parse_yaml(text: bytes, max_bytes: int) -> _ParsedOutput | str:
     except YamlError as error:
         return f"line {error.line}: {error.message}"
     if len(documents) != 1:
-        return f"it must be one document, not {len(documents)}"
+        return f"it must contain one document, but contains {len(documents)}"
     data = documents[0].data
     if not isinstance(data, dict):
-        return f"it must be a mapping, not {type(data).__name__}"
+        return f"it must be a mapping, but is {type(data).__name__}"
     return _ParsedOutput(data, documents[0].comments())
 
 

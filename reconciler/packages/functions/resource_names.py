@@ -90,7 +90,9 @@ def _read_substring_config(config: FunctionConfig | None) -> _SubstringConfig | 
         mode, substring = next(iter(data.items()))
         return _create_substring_config(mode, substring, ())
     if (api_version, kind) != ("fn.kpt.dev/v1alpha1", "EnsureNameSubstring"):
-        return f'function config must be a ConfigMap or an fn.kpt.dev/v1alpha1 EnsureNameSubstring, not "{kind or ""}"'
+        return (
+            f'function config must be a ConfigMap or an fn.kpt.dev/v1alpha1 EnsureNameSubstring, but is "{kind or ""}"'
+        )
     settings = read_config_object(EnsureNameSubstring, config)
     if settings.additional_name_fields and settings.field_specs:
         return "`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`"
@@ -213,7 +215,7 @@ def _read_prefixes(
     """Return the old prefix and the new prefix, or an error message."""
     config = config or {}
     if config and (config.get("apiVersion"), config.get("kind")) != ("v1", "ConfigMap"):
-        return f'the configuration must be a ConfigMap, not "{config.get("kind")}"'
+        return f'the configuration must be a ConfigMap, but is "{config.get("kind")}"'
     package_context = next(
         (item for item in items if item.package == context.package and is_package_context(item.data)), None
     )

@@ -183,7 +183,9 @@ def _convert_glob(pattern: str) -> str:
         EditError: The glob is too long.
     """
     if len(pattern) > _MAX_GLOB_LENGTH:
-        raise EditError(f"by-file-path must not have more than {_MAX_GLOB_LENGTH:,} characters, not {len(pattern):,}")
+        raise EditError(
+            f"by-file-path must not have more than {_MAX_GLOB_LENGTH:,} characters, but has {len(pattern):,}"
+        )
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     tokens = [match.group(0) for match in _GLOB.finditer(pattern)]
     return "".join(wildcards.get(token) or _convert_glob_token(token) for token in tokens)

@@ -83,7 +83,7 @@ def _read_image_config(config: FunctionConfig | None) -> _ImageConfig | str:
     elif (api_version.partition("/")[0], kind) == ("fn.kpt.dev", "SetImage"):
         settings = read_config_object(SetImage, config)
     else:
-        return f'the configuration must be a ConfigMap or a SetImage of fn.kpt.dev, not "{kind or ""}"'
+        return f'the configuration must be a ConfigMap or a SetImage of fn.kpt.dev, but is "{kind or ""}"'
     image = settings.image
     unknown = next((key for key in image if key not in _KEYS), "")
     if unknown:

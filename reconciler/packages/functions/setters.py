@@ -307,7 +307,9 @@ def _read_setter_values(setter_items: tuple[tuple[str, str], ...]) -> _SetterVal
     for name, text in sorted(setter_items, key=lambda entry: (-len(entry[1]), entry[0])):
         parsed = parse_cached(text.encode())
         if isinstance(parsed, ParseFailure) or len(parsed.documents) != 1:
-            raise EditError(f"parsing error: the value of {name} must be a scalar or a list, not {quote_as_json(text)}")
+            raise EditError(
+                f"parsing error: the value of {name} must be a scalar or a list, but is {quote_as_json(text)}"
+            )
         elements = parse_list_value(text)
         if elements is not None:
             lists.setdefault(tuple(sorted(elements)), name)

@@ -188,7 +188,7 @@ def _rows(text: str, comma: str, comment: str, lazy: bool, trimmed: bool, fields
     field_count = fields or len(rows[0]) if rows else 0
     invalid_row = next((row for row in rows if len(row) != field_count), None)
     if invalid_row is not None and fields >= 0:
-        raise ValueError(f"every row must have {field_count} fields, not {len(invalid_row)}")
+        raise ValueError(f"every row must have {field_count} fields, but has {len(invalid_row)}")
     return rows
 
 

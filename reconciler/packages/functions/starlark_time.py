@@ -85,7 +85,7 @@ def _to_nanoseconds(numbers: list[int], location: str) -> int:
     """Return the nanoseconds since 1970 for a time in UTC, given as year, month, day, hour, minute and second."""
     if location not in ("UTC", ""):
         raise ValueError(
-            f"the location must be UTC, not {location!r}, because the rules of other time zones can change"
+            f"the location must be UTC, but is {location!r}, because the rules of other time zones can change"
         )
     year, month, day, hour, minute, second = numbers
     return _parse_timestamp(f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")

@@ -221,7 +221,7 @@ def _find_identity_error(source: YamlFile) -> tuple[FindingCode, str] | None:
             f'the Kptfile has the old schema version "{version}"; the version must be kpt.dev/v1',
         )
     if (api_version, kind) != (kpt.KPT_API_VERSION, KPTFILE):
-        return PackageCodes.KPTFILE_UNKNOWN, f'a Kptfile must be kpt.dev/v1 Kptfile, not "{api_version} {kind}"'
+        return PackageCodes.KPTFILE_UNKNOWN, f'a Kptfile must be kpt.dev/v1 Kptfile, but is "{api_version} {kind}"'
     return None
 
 
@@ -327,7 +327,7 @@ def find_credentials(kptfile: Kptfile, file: str = KPTFILE) -> Iterator[Finding]
 
 
 def _create_finding(kptfile: Kptfile, file: str, path: tuple[str | int, ...], reason: str, value: str) -> Finding:
-    found_value = f', not "{value}"' if value else ""
+    found_value = f', but is "{value}"' if value else ""
     location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_path(path))
     return PackageCodes.KPTFILE_INVALID.finding(f"{format_path(path)}: {reason}{found_value}", location)
 

@@ -89,7 +89,7 @@ class _EntryReader:
             yield self._create_problem("repo", "must be the URL of a chart repository")
             return
         if repository and not (isinstance(version, str) and is_exact_version(version)):
-            reason = f'must be an exact version, such as "1.2.3", and not {version or "empty"}'
+            reason = f'must be an exact version, such as "1.2.3", but is "{version}"'
             yield self._create_problem("version", reason, SourceCodes.CHART_NOT_LOCKED)
             return
         # Kustomize uses the folder `<name>-<version>` if the fields `repo` and `version` are set.
@@ -103,7 +103,7 @@ class _EntryReader:
             yield chart
         elif not chart.is_in(self.files):
             yield self._create_problem(
-                "name", f"the upstream package contains no chart {folder}: add its files, or set repo"
+                "name", f'the upstream package contains no chart "{folder}": add its files, or set repo'
             )
         yield from self._check_values_files()
 

@@ -173,10 +173,10 @@ def _validate_record(
 ) -> Iterator[str]:
     for name in _TREES:
         if not _is_id(trees.get(name)):
-            yield f".status.trees.{name} must be the ID of a Git tree, not {trees.get(name)!r}"
+            yield f".status.trees.{name} must be the ID of a Git tree, but is {trees.get(name)!r}"
     config = inputs.get("config")
     if not isinstance(config, str) or not _is_id(config.removeprefix(TREE_PREFIX)):
-        yield f".status.inputs.config must be the ID of a commit, or {TREE_PREFIX}<ID of a Git tree>, not {config!r}"
+        yield f".status.inputs.config must be the ID of a commit, or {TREE_PREFIX}<ID of a Git tree>, but is {config!r}"
     owner = _get_mapping(status.get("owner"))
     if not owner or any(not isinstance(text, str) for text in owner.values()):
         yield (

@@ -20,7 +20,14 @@ from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.resource_findings import ResourceIssue, create_finding
 from reconciler.controllers.results import GeneratedSource, Variant
-from reconciler.krm.field_text import describe_value, format_list, format_path, suggest_name
+from reconciler.krm.field_text import (
+    describe_choice,
+    describe_value,
+    format_list,
+    format_path,
+    quote_list,
+    suggest_name,
+)
 from reconciler.krm.findings import Finding, FindingCode, SourceLocation
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.schema.custom_resources import (
@@ -260,13 +267,13 @@ def _format_violation(violation: Violation, *, should_mask: bool) -> str:
     match violation.rule:
         case "type":
             types = [name for name in violation.names if name != "null"] or violation.names
-            return f"must be {' or '.join(types)}, not {value}"
+            return f"must have the type {' or '.join(types)}, but is {value}"
         case "enum":
-            return f"must be one of {names}, not {value}"
+            return f"must be {describe_choice(violation.names)}, but is {value}"
         case "required":
-            return f"must have {names}"
+            return f"must have the field {quote_list(violation.names)}"
         case "format":
-            return f"must have the format {names}, not {value}"
+            return f'must have the format "{names}", but is {value}'
         case "one-of":
             return "must match exactly one alternative of the schema, but matches none or several"
         case _:

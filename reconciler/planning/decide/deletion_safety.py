@@ -280,11 +280,11 @@ def report_emptied_repository(target: Target) -> Finding:
 
 
 def _describe_reset(target: Target, known: KnownHead) -> str:
-    branch = f"branch {target.branch} of {target.display_url}"
+    branch = f'branch "{target.branch}" of {target.display_url}'
     if (known.repository, known.branch) == (target.repository_id, target.branch):
         return f"{branch} and its recorded state do not exist any more"
     return (
-        f"{branch} does not exist and has no recorded state. Before, the target used branch {known.branch} of"
+        f'{branch} does not exist and has no recorded state. Before, the target used branch "{known.branch}" of'
         f" {known.repository}"
     )
 

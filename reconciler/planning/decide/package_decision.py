@@ -427,7 +427,8 @@ def _block_obstacle(inputs: DecisionInput, obstacle: str) -> Blocked:
     """Block a package whose path is occupied by a local file, because a draft of the package would delete this file."""
     branch, _, path = obstacle.partition(":")
     message = (
-        f'package {inputs.variant.target} cannot be written, because "{path}" on branch {branch} occupies the path of a'
+        f'package {inputs.variant.target} cannot be written, because "{path}" on branch "{branch}" occupies'
+        " the path of a"
         f' folder or file of the package. Next step: move or delete "{path}"'
     )
     # Record no trace, so that the next pass decides about the package again.

@@ -362,7 +362,7 @@ def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRem
     if not known_branch and (error := _find_branch_error(branch, package.snapshot)):
         message = f"package {package.name} {package.explanation} It cannot be removed yet, because {error}"
         return package.hold(PlanningCodes.REMOVAL_WAITS, message)
-    message = f"package {package.name} {package.explanation} Next step: merge branch {branch} to approve its removal"
+    message = f'package {package.name} {package.explanation} Next step: merge branch "{branch}" to approve its removal'
     record = replace(record, removal=ProposedRemoval(branch, published))
     finding = package.create_finding(PlanningCodes.REMOVAL_PROPOSED, message)
     removed_tree = None if known_branch else published
@@ -371,12 +371,12 @@ def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRem
 
 def _find_branch_error(branch: str, snapshot: TargetSnapshot) -> str:
     if snapshot.is_frozen(branch):
-        return f"branch {branch} is proposed. Next step: approve or reject this draft"
+        return f'branch "{branch}" is proposed. Next step: approve or reject this draft'
     if _is_stuck(snapshot, branch):
-        return f"branch {branch} {_STUCK}"
+        return f'branch "{branch}" {_STUCK}'
     drafts = [name for name, draft in snapshot.state.drafts.items() if not draft.is_removal]
     nested = next((name for name in (*drafts, snapshot.target.branch) if are_paths_nested(name, branch)), "")
-    return f"Git cannot create the branch {branch} while the branch {nested} exists" if nested else ""
+    return f'Git cannot create the branch "{branch}" while the branch "{nested}" exists' if nested else ""
 
 
 def release_orphaned_drafts(snapshot: TargetSnapshot, decisions: RemovalDecisions) -> TargetSnapshot:
@@ -579,11 +579,12 @@ def _report_locked_removal(
     name = f"{snapshot.target.name}/{package}"
     if snapshot.is_frozen(removal.branch):
         reason = (
-            f"its removal is proposed on branch {removal.branch}. Next step: reject this draft. If you merge the draft,"
+            f'its removal is proposed on branch "{removal.branch}". Next step: reject this draft. If you'
+            " merge the draft,"
             " the package is removed and then drafted again"
         )
     else:
-        reason = f"its removal draft on branch {removal.branch} {_STUCK}"
+        reason = f'its removal draft on branch "{removal.branch}" {_STUCK}'
     message = f"package {name} is requested again, but {reason}"
     finding = PlanningCodes.REMOVAL_WAITS.finding(message, SourceLocation(object=record.owner.key.reference))
     return RemovalOutcome(package, record.owner, "recalled", record, "it is requested again", finding=finding)

@@ -41,7 +41,7 @@ def find_repeated_definitions(outcomes: Iterable[PackageOutcome]) -> Iterator[Fi
         for name in outcome.record.definitions:
             if others := [package for package in packages[name] if package != target.package]:
                 message = (
-                    f"the {_KIND} {name} is in package {target}, and also in {', '.join(sorted(others))}. Next step:"
+                    f'the {_KIND} "{name}" is in package {target}, and also in {", ".join(sorted(others))}. Next step:'
                     " omit it from all packages except for one. Set `spec.helm.includeCRDs: false`, or values that omit"
                     " it"
                 )

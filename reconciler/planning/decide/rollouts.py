@@ -123,7 +123,7 @@ class RolloutTracker:
             yield ProgressUnknown()
             return
         try:
-            with isolation_boundary(f"the rollout {rule} on cluster {cluster}"):
+            with isolation_boundary(f'the rollout {rule} on cluster "{cluster}"'):
                 yield from tuple(self._iterate_target_progress(rule, target))
         except ScopeFailedError as error:
             self.failures.append(error.failure)

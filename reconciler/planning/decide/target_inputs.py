@@ -486,7 +486,7 @@ def find_missing_target(
         )
     elif state.observed_commit and (heads.target_branch is None or heads.is_absent):
         message = (
-            f"branch {target.branch} of {target.display_url} does not exist. Its last known commit is"
+            f'branch "{target.branch}" of {target.display_url} does not exist. Its last known commit is'
             f" {state.observed_commit[:_SHORT_ID_LENGTH]}. Nothing is pushed. Next step: push this commit to the branch"
             f" again. To start again without the branch, delete the state ref of {target.name} (setting `state_ref`),"
             " and acknowledge the reset that the next pass reports"
@@ -522,4 +522,4 @@ def _find_lost_commit(
 
 def _format_location(location: tuple[str, str, str]) -> str:
     url, branch, directory = location
-    return f"directory /{directory} on branch {branch} of {url}"
+    return f'directory /{directory} on branch "{branch}" of {url}'

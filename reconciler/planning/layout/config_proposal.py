@@ -315,7 +315,8 @@ def _list_findings(
     if edits and snapshot.is_edited:
         return tuple(
             PlanningCodes.PROPOSAL_EDITED.finding(
-                f"{format_tag_move(edit)}. The daemon cannot propose the change, because branch {snapshot.branch} has "
+                f"{format_tag_move(edit)}. The daemon cannot propose the change, because branch"
+                f' "{snapshot.branch}" has '
                 "local changes. Next step: merge or delete this branch",
                 edit.pin.location,
             )
@@ -323,7 +324,7 @@ def _list_findings(
         )
     offered = (
         PlanningCodes.REVISION_PROPOSED.finding(
-            f"{format_tag_move(edit)}. The change is proposed on branch {snapshot.branch}{_format_end(edit.pin)}",
+            f'{format_tag_move(edit)}. The change is proposed on branch "{snapshot.branch}"{_format_end(edit.pin)}',
             edit.pin.location,
         )
         for edit in edits

@@ -232,7 +232,7 @@ def _find_clash(draft: OpenDraft, paths: list[str]) -> BlockingReason | None:
         return None
     more = f" and {len(paths) - _MAX_LISTED_PATHS} more" if len(paths) > _MAX_LISTED_PATHS else ""
     message = (
-        f"both {draft.branch} and {draft.target.branch} changed {', '.join(paths[:_MAX_LISTED_PATHS])}{more};"
+        f'both "{draft.branch}" and "{draft.target.branch}" changed {", ".join(paths[:_MAX_LISTED_PATHS])}{more};'
         " reject the draft and run a sync to update it, or merge the draft manually"
     )
     return BlockingReason(BRANCH_MOVED, message)
@@ -373,13 +373,13 @@ def _list_unmet_gates(
     for gate in dict.fromkeys(gates):
         condition = by_type.get(gate)
         if condition is None:
-            text = f"{package}: the readiness gate {gate} has no condition. Next step: {_get_next_step(gate)}"
+            text = f'{package}: the readiness gate "{gate}" has no condition. Next step: {_get_next_step(gate)}'
             yield BlockingReason("GateNotMet", text)
         elif condition.status != "True":
             reason = f" ({condition.reason})" if condition.reason else ""
             message = f"; {condition.message}" if condition.message else ""
             state = f"{condition.status}{reason}{message}"
-            text = f"{package}: the readiness gate {gate} is {state}. Next step: {_get_next_step(gate)}"
+            text = f'{package}: the readiness gate "{gate}" is {state}. Next step: {_get_next_step(gate)}'
             yield BlockingReason("GateNotMet", text)
 
 

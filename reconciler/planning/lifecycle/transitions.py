@@ -73,9 +73,9 @@ def propose_draft(
         accepts_conflicts: Whether packages with conflicts are allowed.
     """
     if draft.lifecycle == "Proposed":
-        return NoTransition(f"{draft.branch} is proposed already")
+        return NoTransition(f'"{draft.branch}" is proposed already')
     if not draft.files:
-        return NoTransition(f"{draft.branch} has no changes compared with {draft.target.branch}")
+        return NoTransition(f'"{draft.branch}" has no changes compared with "{draft.target.branch}"')
     reasons = (*_list_unaccepted(draft, packages, accepts_conflicts), *draft.list_refusals(packages))
     return RefusedTransition(reasons) if reasons else ProposeDraft()
 
@@ -95,7 +95,7 @@ def approve_draft(
     files = draft.select_files(packages)
     if not files:
         name = ", ".join(sorted(packages)) or draft.branch
-        return NoTransition(f"{draft.target.branch} already contains all changes of {name}")
+        return NoTransition(f'"{draft.target.branch}" already contains all changes of {name}')
     conflicts = _list_unaccepted(draft, packages, accepts_conflicts)
     reasons = (*_check_proposed(draft, should_propose), *conflicts, *draft.list_refusals(packages))
     if reasons:
@@ -111,7 +111,9 @@ def _check_proposed(draft: OpenDraft, should_propose: bool) -> tuple[BlockingRea
     if should_propose or draft.lifecycle == "Proposed":
         return ()
     problem = "has changed since it was proposed" if draft.lifecycle == "Stale" else "is not proposed"
-    return (BlockingReason("NotProposed", f"{draft.branch} {problem}; propose it first, or approve it with --propose"),)
+    return (
+        BlockingReason("NotProposed", f'"{draft.branch}" {problem}; propose it first, or approve it with --propose'),
+    )
 
 
 def _list_unaccepted(
@@ -129,7 +131,7 @@ def reject_draft(draft: OpenDraft, *, should_reject_unproposed: bool = False) ->
     """
     if draft.proposed_head or should_reject_unproposed:
         return RejectDraft()
-    return NoTransition(f"{draft.branch} is not proposed")
+    return NoTransition(f'"{draft.branch}" is not proposed')
 
 
 def drop_draft(draft: OpenDraft, packages: Collection[str]) -> DropDraft:
@@ -180,9 +182,11 @@ def parse_approval_policy(annotations: Mapping[str, str]) -> ApprovalPolicy | st
     if name is None:
         return None
     if name not in _POLICIES:
-        return f'annotation {APPROVAL_POLICY_ANNOTATION} must be "initial" or "always", not "{name}"'
+        return f'the annotation {APPROVAL_POLICY_ANNOTATION} must be "initial" or "always", but is "{name}"'
     if delay is not None and parse_duration_seconds(delay) is None:
-        return f'annotation {APPROVAL_DELAY_ANNOTATION} must be a duration such as "10m" or "1h30m", not "{delay}"'
+        return (
+            f'the annotation {APPROVAL_DELAY_ANNOTATION} must be a duration such as "10m" or "1h30m", but is "{delay}"'
+        )
     return ApprovalPolicy(name, delay or "")
 
 
@@ -240,10 +244,10 @@ def decide_approval(
         The content to publish, or the reason why a person must decide.
     """
     if is_rejected:
-        return BlockingReason("Rejected", f"a person rejected the current content of {draft.branch}")
+        return BlockingReason("Rejected", f'a person rejected the current content of "{draft.branch}"')
     if has_approved_request or draft.proposed_head is not None:
         message = (
-            f"a person must approve the draft on branch {draft.branch}, because a person proposed it or approved its"
+            f'a person must approve the draft on branch "{draft.branch}", because a person proposed it or approved its'
             " pull request"
         )
         return BlockingReason("Proposed", message)
@@ -260,15 +264,15 @@ def decide_approval(
 
 def _find_approval_obstacle(draft: OpenDraft, package: DraftedPackage, policy: ApprovalPolicy) -> BlockingReason | None:
     if package.is_removed or draft.is_removal:
-        return BlockingReason("RemovalDraft", f"{draft.branch}: a person must approve the removal of a package")
+        return BlockingReason("RemovalDraft", f'"{draft.branch}": a person must approve the removal of a package')
     if policy.name == "initial" and package.published_tree is not None:
         return BlockingReason(
             "PublishedBefore",
-            f"{package.package}: a person must approve this draft. {APPROVAL_POLICY_ANNOTATION} is initial, so that"
+            f'{package.package}: a person must approve this draft. {APPROVAL_POLICY_ANNOTATION} is "initial", so that'
             " only the first draft of the package is approved automatically",
         )
     if draft.is_edited or package.is_edited:
-        return BlockingReason("Edited", f"{draft.branch} contains local changes, so a person must approve the draft")
+        return BlockingReason("Edited", f'"{draft.branch}" contains local changes, so a person must approve the draft')
     if conflicts := draft.list_unaccepted_conflicts((package.package,)):
         return conflicts[0]
     return package.unmet_gates[0] if package.unmet_gates else None

@@ -54,7 +54,7 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
         return "has the same name, and the name identifies the cluster"
     is_one_branch = (target.repository_id, target.branch) == (other.repository_id, other.branch)
     if is_one_branch and are_paths_nested(target.directory, other.directory):
-        return f"has the same directory or a nested directory on branch {target.branch}"
+        return f'has the same directory or a nested directory on branch "{target.branch}"'
     # Compare draft branches only if both targets use the same branch: each template contains the placeholder for the
     # branch or for the name of the Repository object, and these names differ (equal names are reported above).
     names = (

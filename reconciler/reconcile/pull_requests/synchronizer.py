@@ -193,7 +193,7 @@ class PullRequests:
         request = self.cache.find_by_branches(url, branch, target.branch)
         if request is None:
             raise ForgeMissingError(
-                f"no pull request is open from {branch} into {target.branch}; run `reconciler sync` to open it"
+                f'no pull request is open from "{branch}" into "{target.branch}"; run `reconciler sync` to open it'
             )
         if request.draft:
             forge.set_draft(request, draft=False)

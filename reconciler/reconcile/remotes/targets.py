@@ -515,7 +515,8 @@ def _check_unrecorded_draft(target: Target, remote: Remote, branch: str) -> str:
     if BRANCH_PREFIX + branch not in remote.refs:
         return ""
     return (
-        f"{target.title}: the branch {branch} exists, but no state records it; run `reconciler sync` to record it again"
+        f'{target.title}: the branch "{branch}" exists, but no state records it; run `reconciler sync`'
+        " to record it again"
     )
 
 

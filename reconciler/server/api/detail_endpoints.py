@@ -7,6 +7,7 @@ from http import HTTPStatus
 from reconciler.git.errors import GitError
 from reconciler.inspect.draft_content import DraftMovedError
 from reconciler.inspect.package_content import PackageMissingError
+from reconciler.krm.field_text import describe_choice, quote_value
 from reconciler.output.envelope import CommandResult
 from reconciler.output.fleet.detail_results import (
     ChangeDiffResult,
@@ -81,8 +82,8 @@ def _check_draft(change: ReviewChange, key: str, target: str) -> None:
     """
     variants = [variant for variant in change.variants if key in ("", variant.key)]
     if not variants:
-        keys = ", ".join(variant.key for variant in change.variants)
-        raise ApiError("InvalidParameter", f"variant: must be one of {keys}, not {key[:40]!r}")
+        keys = describe_choice([variant.key for variant in change.variants])
+        raise ApiError("InvalidParameter", f"variant: must be {keys}, but is {quote_value(key[:40])}")
     if target and not any(member.target == target for variant in variants for member in variant.members):
         raise create_missing_error("target", target)
 

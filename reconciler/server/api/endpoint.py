@@ -10,6 +10,7 @@ from typing import Protocol
 from starlette.datastructures import QueryParams
 
 from reconciler.git.errors import GitError
+from reconciler.krm.field_text import describe_choice, quote_value
 from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.envelope import CommandResult
@@ -168,7 +169,9 @@ def read_number(query: QueryParams, name: str, maximum: int, *, minimum: int = 0
     """
     text = query.get(name, str(default))
     if not is_number(text) or not minimum <= int(text) <= maximum:
-        raise ApiError("InvalidParameter", f"{name}: must be a number from {minimum} to {maximum}, not {text[:40]!r}")
+        raise ApiError(
+            "InvalidParameter", f"{name}: must be a number from {minimum} to {maximum}, but is {quote_value(text[:40])}"
+        )
     return int(text)
 
 
@@ -197,8 +200,8 @@ def check_parameters(endpoint: Endpoint, query: QueryParams) -> None:
             names = ", ".join(sorted(allowed)) or "none"
             raise ApiError("UnknownParameter", f"{name[:40]}: unknown parameter; allowed parameters: {names}")
         if parameter.choices and value not in parameter.choices:
-            choices = ", ".join(parameter.choices)
-            raise ApiError("InvalidParameter", f"{name}: must be one of {choices}, not {value[:40]!r}")
+            choices = describe_choice(parameter.choices)
+            raise ApiError("InvalidParameter", f"{name}: must be {choices}, but is {quote_value(value[:40])}")
     if missing := [name for name, parameter in allowed.items() if parameter.is_required and not query.get(name)]:
         raise ApiError("InvalidParameter", f"{missing[0]}: the query parameter is required")
 

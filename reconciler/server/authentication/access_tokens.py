@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from reconciler.credential_files import SecretFileError
+from reconciler.krm.field_text import describe_choice
 from reconciler.krm.selectors import parse_label_query
 from reconciler.krm.times import format_rfc3339, parse_rfc3339_seconds
 from reconciler.lazy_dataclasses import dataclass
@@ -84,7 +85,7 @@ def _parse_fields(name: str, role_name: str, selector: str, digest: str, expiry:
         raise ValueError("name: must consist of 1 to 63 letters, digits, `-`, `_` and `.`")
     role = next((role for role in ROLES if role == role_name), None)
     if role is None:
-        raise ValueError(f"role: must be {', '.join(ROLES[:-1])} or {ROLES[-1]}")
+        raise ValueError(f"role: must be {describe_choice(ROLES)}")
     if role == "admin" and selector:
         raise ValueError("selector: must be empty for the role admin, which applies to all targets")
     try:

@@ -57,7 +57,7 @@ def check_days(query: QueryParams) -> str:
             _read_day(query, name)
         except ValueError:
             day = format_value(read_text(query, name))
-            return f'{name}: must be a day in UTC such as 2024-05-31, not "{day}"'
+            return f'{name}: must be a day in UTC such as "2024-05-31", but is "{day}"'
     return ""
 
 

@@ -69,7 +69,7 @@ def check_since(query: QueryParams) -> str:
         _read_since(query)
     except ValueError:
         value = format_value(read_text(query, "since"))
-        return f'since: must be a day in UTC such as 2024-05-31, or seconds since 1970, not "{value}"'
+        return f'since: must be a day in UTC such as "2024-05-31", or seconds since 1970, but is "{value}"'
     return ""
 
 

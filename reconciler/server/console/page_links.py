@@ -142,7 +142,9 @@ def find_template_error(template: str, *, has_file: bool) -> str:
     if not re.match(r"https://[^/\s]+/\S*\Z", template):
         return "must be an https URL without spaces, for example https://cgit.example.com/{path}/commit/?id={commit}"
     if unknown := [name for name in names if name not in allowed]:
-        return f"must not contain {{{unknown[0]}}}; allowed are {', '.join(f'{{{name}}}' for name in allowed)}"
+        return (
+            f"must not contain {{{unknown[0]}}}; allowed placeholders: {', '.join(f'{{{name}}}' for name in allowed)}"
+        )
     required = ("commit", "file") if has_file else ("commit",)
     if missing := [name for name in required if name not in names]:
         return f"must contain {{{missing[0]}}}"

@@ -503,7 +503,7 @@ def _query(requests: ApiRequest, known: set[str]) -> Mapping[str, str]:
 
 def _one_of(name: str, value: str, allowed: set[str]) -> None:
     if value not in allowed:
-        raise _RefusedError(422, _invalid(f"{name} must be one of {sorted(allowed)}, not {value!r}"))
+        raise _RefusedError(422, _invalid(f"{name} must be one of {sorted(allowed)}, but is {value!r}"))
 
 
 def _count(query: Mapping[str, str], name: str, usual: int) -> int:

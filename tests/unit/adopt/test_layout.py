@@ -44,9 +44,9 @@ def test_a_folder_becomes_a_unit(layout: str, path: str, cluster: Cluster, packa
     [
         ("{cluster}", "must contain {package}"),
         ("{cluster}/{package}/{cluster}", "each field of '{cluster}/{package}/{cluster}' must occur once"),
-        ("{cluster}-x/{package}", "must be a literal or one field in braces, not '{cluster}-x'"),
+        ("{cluster}-x/{package}", "must be a literal or one field in braces, but is '{cluster}-x'"),
         ("{cluster}/{-}/{package}", "the field {-} becomes a label"),
-        ("{cluster}//{package}", "not ''"),
+        ("{cluster}//{package}", "but is ''"),
     ],
 )
 def test_an_invalid_layout_is_refused(layout: str, message: str) -> None:
@@ -57,14 +57,14 @@ def test_an_invalid_layout_is_refused(layout: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("README.yaml", "not in a folder that matches the layout {region}/{cluster}/{package}"),
+        ("README.yaml", 'not in a folder that matches the layout "{region}/{cluster}/{package}"'),
         ("eu/berlin/web.yaml", "not in a folder that matches the layout"),
         ("eu/Berlin/web/app.yaml", 'the name of the cluster is invalid: "Berlin"'),
         ("eu/berlin/Web/app.yaml", 'the name of the package is invalid: "Web"'),
-        ("a b/berlin/web/app.yaml", 'the label region is invalid: the value "a b"'),
+        ("a b/berlin/web/app.yaml", 'the label "region" is invalid: the value "a b"'),
         (
             "us/paris/web/app.yaml",
-            "the cluster paris must have the same labels in all folders, not region=eu and region=us",
+            'the cluster "paris" must have the same labels in all folders, but has region=eu and region=us',
         ),
     ],
 )

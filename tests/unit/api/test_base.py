@@ -94,41 +94,41 @@ def read(data: Any) -> list[str]:
         pytest.param({}, ["spec.hostName must be set"], id="missing"),
         pytest.param({"hostName": None}, ["spec.hostName must be set"], id="null-is-missing"),
         pytest.param({"hostName": ""}, ["spec.hostName must be a string that is not empty"], id="empty"),
-        pytest.param([], ["spec must be a mapping, not []"], id="list-instead-of-a-mapping"),
-        pytest.param({"hostName": 5}, ["spec.hostName must be a string, not 5; put the value in quotes"], id="number"),
-        pytest.param({"hostName": {"a": 1}}, ["spec.hostName must be a string, not a mapping; put the value in quotes"], id="mapping"),
+        pytest.param([], ["spec must be a mapping, but is []"], id="list-instead-of-a-mapping"),
+        pytest.param({"hostName": 5}, ["spec.hostName must be a string, but is 5; put the value in quotes"], id="number"),
+        pytest.param({"hostName": {"a": 1}}, ["spec.hostName must be a string, but is a mapping; put the value in quotes"], id="mapping"),
         pytest.param(
-            {"hostName": "a", "mode": "slow"}, ['spec.mode must be one of fast, safe, not "slow"'], id="choice"
+            {"hostName": "a", "mode": "slow"}, ['spec.mode must be "fast" or "safe", but is "slow"'], id="choice"
         ),
-        pytest.param({"hostName": "a", "ports": "80"}, ['spec.ports must be a list, not "80"'], id="text-as-a-list"),
+        pytest.param({"hostName": "a", "ports": "80"}, ['spec.ports must be a list, but is "80"'], id="text-as-a-list"),
         pytest.param(
             {"hostName": "a", "ports": [{"number": True}, {"number": "80"}]},
-            ["spec.ports[0].number must be a whole number, not true",
-             'spec.ports[1].number must be a whole number, not "80"'],
+            ["spec.ports[0].number must be a whole number, but is true",
+             'spec.ports[1].number must be a whole number, but is "80"'],
             id="items",
         ),
         pytest.param(
-            {"hostName": "a", "labels": {"x": 1}}, ["spec.labels.x must be a string, not 1; put the value in quotes"], id="map-value"
+            {"hostName": "a", "labels": {"x": 1}}, ["spec.labels.x must be a string, but is 1; put the value in quotes"], id="map-value"
         ),
         pytest.param(
             {"hostNmae": "a", "labels": 3},
-            ["spec.hostName must be set", "spec.labels must be a mapping, not 3",
-             "spec.hostNmae is unknown; allowed are hostName, mode, ports, labels; did you mean hostName?"],
+            ["spec.hostName must be set", "spec.labels must be a mapping, but is 3",
+             "spec.hostNmae is an unknown field; allowed fields: hostName, mode, ports, labels; did you mean \"hostName\"?"],
             id="unknown-field-is-last",
         ),
         pytest.param(
             {"hostName": "a", "host_name": "b"},
-            ["spec.host_name is unknown; allowed are hostName, mode, ports, labels; did you mean hostName?"],
+            ["spec.host_name is an unknown field; allowed fields: hostName, mode, ports, labels; did you mean \"hostName\"?"],
             id="name-of-the-attribute",
         ),
         pytest.param({"hostName": "reserved"}, ["spec.hostName must not be reserved"], id="rule"),
         pytest.param(
             {"hostName": "reserved", "mode": "x", "ports": [{}]},
-            ["spec.hostName must not be reserved", 'spec.mode must be one of fast, safe, not "x"',
+            ["spec.hostName must not be reserved", 'spec.mode must be "fast" or "safe", but is "x"',
              "spec.ports[0].number must be set"],
             id="rules-and-fields-in-the-order-of-the-declaration",
         ),
-        pytest.param({"hostName": "a", "host": "b"}, ["spec may specify only one of hostName and host"], id="alias"),
+        pytest.param({"hostName": "a", "host": "b"}, ["spec may specify only one of `hostName` and `host`"], id="alias"),
     ],
 )  # fmt: skip
 def test_all_errors_are_reported(data: Any, errors: list[str]) -> None:
@@ -172,8 +172,12 @@ def test_model_is_written_without_empty_values() -> None:
     ("data", "error"),
     [
         pytest.param({"user": 4711}, "user must be a string; put the value in quotes", id="value"),
-        pytest.param({"s3cret": 1}, "the object must have no other fields than user, port", id="unknown-name"),
-        pytest.param({"usr": 1}, "usr is unknown; allowed are user, port; did you mean user?", id="similar-name"),
+        pytest.param(
+            {"s3cret": 1}, "the object contains an unknown field; allowed fields: user, port", id="unknown-name"
+        ),
+        pytest.param(
+            {"usr": 1}, 'usr is an unknown field; allowed fields: user, port; did you mean "user"?', id="similar-name"
+        ),
         pytest.param({"port": {"number": "4711"}}, "port.number must be a whole number", id="nested-value"),
         pytest.param({"port": 4711}, "port must be a mapping", id="wrong-type"),
     ],
@@ -190,11 +194,11 @@ def test_confidential_values_are_not_quoted(data: Any, error: str) -> None:
     [
         pytest.param({"tokens": "s3cret"}, "tokens must be a list", "", id="value"),
         pytest.param({"tokens": ["s3cret"]}, "tokens[0] must have a name", "", id="list-item-with-its-own-text"),
-        pytest.param({"tokens": [{"name": "a", "kind": "b"}]}, "tokens[0].kind must be one of api, web", "", id="item"),
+        pytest.param({"tokens": [{"name": "a", "kind": "b"}]}, "tokens[0].kind must be \"api\" or \"web\"", "", id="item"),
         pytest.param({"tokens": [{"name": "a b"}]}, "tokens[0].name has spaces: b", "Spaces", id="code-of-a-text"),
         pytest.param({"login": "s3cret"}, "login must be a mapping", "LoginInvalid", id="code-of-the-subtree"),
         pytest.param(
-            {"login": {"hostName": 5}}, "login.hostName must be a string, not 5; put the value in quotes", "LoginInvalid",
+            {"login": {"hostName": 5}}, "login.hostName must be a string, but is 5; put the value in quotes", "LoginInvalid",
             id="nested-mapping-is-quoted",
         ),
         pytest.param(
@@ -312,7 +316,7 @@ def test_unknown_and_unsupported_fields_have_codes() -> None:
 
     assert [(error.code, error.text) for error in result.errors] == [
         ("FeatureNotSupported", "outputs is not supported; remove the field"),
-        ("Unknown", "nam is unknown; allowed are name, ports; did you mean name?"),
+        ("Unknown", 'nam is an unknown field; allowed fields: name, ports; did you mean "name"?'),
     ]
 
 
@@ -348,7 +352,7 @@ def test_fast_and_complete_validation_have_the_same_result(data: Any, fields: se
 def test_name_of_an_attribute_is_unknown() -> None:
     assert read_model(Server, {"host_name": "a"}, DEFAULT_TEMPLATES).error_texts == (
         "hostName must be set",
-        "host_name is unknown; allowed are hostName, mode, ports, labels; did you mean hostName?",
+        'host_name is an unknown field; allowed fields: hostName, mode, ports, labels; did you mean "hostName"?',
     )
 
 
@@ -356,7 +360,7 @@ def test_labels_outside_of_match_labels_have_a_next_step() -> None:
     read = read_model(LabelSelectorFields, {"environment": "production"}, DEFAULT_TEMPLATES, ("spec", "selector"))
 
     assert read.error_texts == (
-        "spec.selector.environment is unknown; allowed are matchLabels, matchExpressions; write labels below matchLabels",
+        "spec.selector.environment is an unknown field; allowed fields: matchLabels, matchExpressions; write labels below matchLabels",
     )
 
 

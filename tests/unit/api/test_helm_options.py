@@ -131,14 +131,14 @@ def test_deprecated_names_of_the_namespace(name: str) -> None:
             'spec.helm.namespace is invalid: "a.b" must contain only lower-case letters, digits and "-", and',
         ),
         ({"namespace": ""}, "missing required field spec.helm.namespace"),
-        ({"hooks": "all"}, 'spec.helm.hooks can only be one of keep, drop, argocd, not "all"'),
-        ({"kubeVersion": 1.34}, "spec.helm.kubeVersion must be a string, not 1.34; put the value in quotes"),
+        ({"hooks": "all"}, 'spec.helm.hooks must be one of "keep", "drop", "argocd", but is '),
+        ({"kubeVersion": 1.34}, "spec.helm.kubeVersion must be a string, but is 1.34; put the value in quotes"),
         ({"kubeVersion": "new"}, 'spec.helm.kubeVersion is invalid: "new" is not a version such as "1.34.0"'),
-        ({"includeCRDs": "yes"}, 'spec.helm.includeCRDs must be true or false, not "yes"'),
-        ({"skipCrds": "yes"}, 'spec.helm.skipCrds must be true or false, not "yes"'),
+        ({"includeCRDs": "yes"}, 'spec.helm.includeCRDs must be true or false, but is "yes"'),
+        ({"skipCrds": "yes"}, 'spec.helm.skipCrds must be true or false, but is "yes"'),
         ({"skipCrds": True, "includeCRDs": True}, "spec.helm may specify only one of includeCRDs and skipCrds"),
-        ({"valueFiles": [], "valuesFiles": []}, "spec.helm may specify only one of valuesFiles and valueFiles"),
-        ({"values": "a: 1"}, 'spec.helm.values must be a mapping, not "a: 1"'),
+        ({"valueFiles": [], "valuesFiles": []}, "spec.helm may specify only one of `valuesFiles` and `valueFi"),
+        ({"values": "a: 1"}, 'spec.helm.values must be a mapping, but is "a: 1"'),
         ({"values": {"a": [float("inf")]}}, "spec.helm.values must contain only numbers that JSON can represent"),
         ({"parameters": [{"name": "a"}]}, "missing required field spec.helm.parameters[0].value"),
         ({"parameters": [{"name": "a..b", "value": 1}]}, "spec.helm.parameters[0].name must have a key between dots"),
@@ -147,7 +147,7 @@ def test_deprecated_names_of_the_namespace(name: str) -> None:
         ({"valuesFrom": [{"name": "x"}]}, "missing required field spec.helm.valuesFrom[0].kind"),
         (
             {"valuesFrom": [{"kind": "ConfigMap", "name": "x", "fieldPath": "data.a"}]},
-            "spec.helm.valuesFrom[0].fieldPath cannot be used for a ConfigMap; use spec.helm.valuesFrom[0].valuesKey",
+            "spec.helm.valuesFrom[0].fieldPath cannot be used for the kind ConfigMap; use spec.helm.valuesFrom[0].va",
         ),
         (
             {"valuesFrom": [{"kind": "Region", "name": "x"}]},
@@ -155,7 +155,7 @@ def test_deprecated_names_of_the_namespace(name: str) -> None:
         ),
         (
             {"valuesFrom": [{"kind": "Region", "name": "x", "fieldPath": "spec", "valuesKey": "a"}]},
-            "spec.helm.valuesFrom[0].valuesKey can only be used for a ConfigMap or Secret, and not for the kind Region",
+            "spec.helm.valuesFrom[0].valuesKey can only be used for the kinds ConfigMap and Secret, but the kind is Re",
         ),
         (
             {"valuesFrom": [{"apiVersion": "v2", "kind": "ConfigMap", "name": "x"}]},
@@ -216,7 +216,7 @@ def test_invalid_path_of_a_values_file(path: str) -> None:
     assert result.error_texts == (
         (
             "spec.helm.valuesFiles[0] must be a relative path in the chart, $config/path or $<source>/path, without "
-            f'"..", not "{path}"'
+            f'"..", but is "{path}"'
         ),
     )
     assert [message.code for message in result.errors] == ["PathInvalid"]

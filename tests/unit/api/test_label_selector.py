@@ -59,49 +59,55 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
 @pytest.mark.parametrize(
     ("data", "faults"),
     [
-        pytest.param([], ["the object must be a mapping, not []"], id="not-a-mapping"),
+        pytest.param([], ["the object must be a mapping, but is []"], id="not-a-mapping"),
         pytest.param(
             {"matchLabel": {}},
-            ["matchLabel is unknown; allowed are matchLabels, matchExpressions; did you mean matchLabels?"],
+            [
+                'matchLabel is an unknown field; allowed fields: matchLabels, matchExpressions; did you mean "matchLabels"?'
+            ],
             id="unknown-field",
         ),
-        pytest.param({"matchLabels": []}, ["matchLabels must be a mapping, not []"], id="labels-not-a-mapping"),
+        pytest.param({"matchLabels": []}, ["matchLabels must be a mapping, but is []"], id="labels-not-a-mapping"),
         pytest.param(
-            {"matchLabels": {"a": 1}}, ["matchLabels.a must be a string, not 1; put the value in quotes"], id="number"
+            {"matchLabels": {"a": 1}},
+            ["matchLabels.a must be a string, but is 1; put the value in quotes"],
+            id="number",
         ),
-        pytest.param({"matchExpressions": {}}, ["matchExpressions must be a list, not {}"], id="empty-mapping"),
+        pytest.param({"matchExpressions": {}}, ["matchExpressions must be a list, but is {}"], id="empty-mapping"),
         pytest.param(
-            {"matchExpressions": {"a": 1}}, ["matchExpressions must be a list, not a mapping"], id="expressions-mapping"
+            {"matchExpressions": {"a": 1}},
+            ["matchExpressions must be a list, but is a mapping"],
+            id="expressions-mapping",
         ),
         pytest.param(
-            {"matchExpressions": ["x"]}, ['matchExpressions[0] must be a mapping, not "x"'], id="expression-text"
+            {"matchExpressions": ["x"]}, ['matchExpressions[0] must be a mapping, but is "x"'], id="expression-text"
         ),
         pytest.param(
             build_expression("a", "Is", "1"),
-            ['matchExpressions[0].operator must be one of In, NotIn, Exists, DoesNotExist, not "Is"'],
+            ['matchExpressions[0].operator must be one of "In", "NotIn", "Exists", "DoesNotExist", but is "Is"'],
             id="unknown-operator",
         ),
         pytest.param(
             build_expression("a", "In"),
-            ["matchExpressions[0].values must not be empty for operator In"],
+            ["matchExpressions[0].values must not be empty for the operator In"],
             id="in-no-values",
         ),
         pytest.param(
             build_expression("a", "Exists", "1"),
-            ["matchExpressions[0].values must be empty for operator Exists"],
+            ["matchExpressions[0].values must be empty for the operator Exists"],
             id="exists-with-values",
         ),
         pytest.param(
             {"matchExpressions": [{"key": 5, "operator": "Exists", "more": 1}]},
             [
-                "matchExpressions[0].key must be a string, not 5; put the value in quotes",
-                "matchExpressions[0].more is unknown; allowed are key, operator, values",
+                "matchExpressions[0].key must be a string, but is 5; put the value in quotes",
+                "matchExpressions[0].more is an unknown field; allowed fields: key, operator, values",
             ],
             id="all-faults-of-an-entry",
         ),
         pytest.param(
             {"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]},
-            ["matchExpressions[0].values[0] must be a string, not 1; put the value in quotes"],
+            ["matchExpressions[0].values[0] must be a string, but is 1; put the value in quotes"],
             id="value-not-a-string",
         ),
     ],

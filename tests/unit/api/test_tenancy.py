@@ -18,15 +18,15 @@ def read_errors(spec: dict[str, Any], name: str = "payments") -> tuple[str, ...]
     [
         ({}, ["spec.directories"]),
         ({"directories": []}, ["spec.directories"]),
-        ({"directories": ["a/**"], "allow": {"kindz": []}}, ["spec.allow.kindz", "did you mean kinds"]),
+        ({"directories": ["a/**"], "allow": {"kindz": []}}, ["spec.allow.kindz", 'did you mean "kinds"']),
         ({"directories": ["a/**"], "allow": {"kinds": "all"}}, ["spec.allow.kinds", "list"]),
         ({"directories": ["a/**"], "allow": {"targets": {}}}, ["spec.allow.targets.selector"]),
         ({"directories": ["a/**"], "allow": {"functions": {"network": True}}}, ["network", "must be false"]),
         (
             {"directories": ["a/**"], "limits": {"maxDeletePercent": 101}},
-            ["spec.limits.maxDeletePercent must be at most 100, not 101"],
+            ["spec.limits.maxDeletePercent must be at most 100, but is 101"],
         ),
-        ({"directories": ["a/**"], "limits": {"celSteps": 0}}, ["spec.limits.celSteps must be at least 1, not 0"]),
+        ({"directories": ["a/**"], "limits": {"celSteps": 0}}, ["spec.limits.celSteps must be at least 1, but is 0"]),
         ({"directories": ["a/**"], "limits": {"packages": True}}, ["spec.limits.packages must be a whole number"]),
     ],
 )

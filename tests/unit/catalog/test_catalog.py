@@ -233,8 +233,8 @@ def test_similar_objects_are_no_duplicates(text: str, other: str) -> None:
     ("metadata", "line", "written"),
     [
         pytest.param("{labels: {}}", 3, "but the field is missing", id="no-name"),
-        pytest.param("{name: ''}", 3, "not ''", id="an-empty-one"),
-        pytest.param("\n  name: 5", 4, "not 5", id="a-number"),
+        pytest.param("{name: ''}", 3, 'but is ""', id="an-empty-one"),
+        pytest.param("\n  name: 5", 4, "but is 5", id="a-number"),
         pytest.param("[a]", 3, "but the field is missing", id="no-mapping"),
     ],
 )

@@ -72,11 +72,11 @@ def test_valid_file_without_the_object_proves_its_deletion(content: str) -> None
         pytest.param(
             OTHER.replace("kind:", "Kind:"),
             1,
-            '"kind" is missing or is not a non-empty string; found "Kind"',
+            '"kind" must be a non-empty string; the manifest has the field "Kind"',
             id="Kind",
         ),
         pytest.param(OTHER.replace("kind: ConfigMap\n", ""), 1, '"kind"', id="no-kind"),
-        pytest.param(OTHER.replace("apiVersion", "apiversion"), 1, 'found "apiversion"', id="apiversion"),
+        pytest.param(OTHER.replace("apiVersion", "apiversion"), 1, 'the field "apiversion"', id="apiversion"),
         pytest.param(OTHER.replace("apiVersion: v1\n", ""), 1, '"apiVersion"', id="no-apiVersion"),
         pytest.param(OTHER.replace("kind: ConfigMap", "kind: 5"), 1, '"kind"', id="kind-is-a-number"),
         pytest.param(OTHER.replace("name: other", "labels: {}"), 1, '"metadata.name"', id="no-name"),
@@ -84,13 +84,17 @@ def test_valid_file_without_the_object_proves_its_deletion(content: str) -> None
         pytest.param(f"{OTHER}---\njust text\n", 5, "plain text", id="a-second-document-that-is-no-object"),
         pytest.param("apiVersion: v1\nkind: List\nitems: []\n", 1, "no Kubernetes object", id="empty-list"),
         pytest.param("apiVersion: v1\nkind: List\n", 1, "no Kubernetes object", id="list-without-items"),
-        pytest.param(format_variant(kind="PackageVarient"), 2, "did you mean PackageVariant?", id="misspelled-kind"),
-        pytest.param(format_variant(kind="packagevariant"), 2, "did you mean PackageVariant?", id="kind-in-lower-case"),
-        pytest.param(format_variant(kind="PACKAGEVARIANT"), 2, "did you mean PackageVariant?", id="kind-in-upper-case"),
+        pytest.param(format_variant(kind="PackageVarient"), 2, 'did you mean "PackageVariant"?', id="misspelled-kind"),
+        pytest.param(
+            format_variant(kind="packagevariant"), 2, 'did you mean "PackageVariant"?', id="kind-in-lower-case"
+        ),
+        pytest.param(
+            format_variant(kind="PACKAGEVARIANT"), 2, 'did you mean "PackageVariant"?', id="kind-in-upper-case"
+        ),
         pytest.param(
             format_variant(kind="PackageVarient").replace("default", "another"),
             2,
-            "did you mean PackageVariant?",
+            'did you mean "PackageVariant"?',
             id="misspelled-kind-in-another-namespace",
         ),
         pytest.param(

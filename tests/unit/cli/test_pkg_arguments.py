@@ -66,7 +66,7 @@ def test_local_repository_has_its_absolute_path(
         pytest.param("https://ada:hunter/2@h/r.git/a", None, "CredentialInUrl", id="a-password-with-a-slash"),
         pytest.param("hunter2@github.com/acme/r.git/a", None, "CredentialInUrl", id="a-token-without-a-scheme"),
         pytest.param("hunter2@github.com/acme/r/a", None, "cannot determine where", id="a-token-without-an-end"),
-        pytest.param("https://h/r.git/../a", None, 'must be inside its repository, not "../a"', id="out-of-it"),
+        pytest.param("https://h/r.git/../a", None, 'must be inside its repository, but is "../a"', id="out-of-it"),
         pytest.param("https://h/r.git", "a/../../b", "must be inside its repository", id="out-of-it-apart"),
     ],
 )

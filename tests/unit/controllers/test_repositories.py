@@ -84,27 +84,27 @@ def test_metadata_is_read() -> None:
             "spec.git.repo is required and must be the URL of a Git repository",
             id="no-url",
         ),
-        pytest.param({"git": "x"}, 6, "RepositoryInvalid", 'spec.git must be a mapping, not "x"', id="no-git"),
-        pytest.param("x", 5, "RepositoryInvalid", 'spec must be a mapping, not "x"', id="no-spec"),
+        pytest.param({"git": "x"}, 6, "RepositoryInvalid", 'spec.git must be a mapping, but is "x"', id="no-git"),
+        pytest.param("x", 5, "RepositoryInvalid", 'spec must be a mapping, but is "x"', id="no-spec"),
         pytest.param(
             {"git": {"repo": 1}},
             7,
             "RepositoryInvalid",
-            "spec.git.repo must be a string, not 1; put the value in quotes",
+            "spec.git.repo must be a string, but is 1; put the value in quotes",
             id="url-of-a-type",
         ),
         pytest.param(
             {"git": {"repo": URL, "branch": 1.1}},
             8,
             "RepositoryInvalid",
-            "spec.git.branch must be a string, not 1.1; put the value in quotes",
+            "spec.git.branch must be a string, but is 1.1; put the value in quotes",
             id="branch-like-a-number",
         ),
         pytest.param(
             {"git": {"repo": URL, "tagPrefix": ["v"]}},
             8,
             "RepositoryInvalid",
-            "spec.git.tagPrefix must be a string, not a list; put the value in quotes",
+            "spec.git.tagPrefix must be a string, but is a list; put the value in quotes",
             id="prefix-of-a-type",
         ),
         pytest.param(
@@ -132,43 +132,42 @@ def test_metadata_is_read() -> None:
             {"type": "oci", "git": {"repo": URL}},
             7,
             "RepositoryInvalid",
-            "spec.git is not allowed, because spec.type is oci; use oci",
+            'spec.git is not allowed, because spec.type is "oci"; use spec.oci',
             id="block-of-another-type",
         ),
         pytest.param(
             {"type": "svn", "git": {"repo": URL}},
             6,
             "RepositoryInvalid",
-            'spec.type must be one of git, helm, oci, not "svn"',
+            'spec.type must be one of "git", "helm", "oci", but is "svn"',
             id="type",
         ),
         pytest.param(
             {"type": "oci", "oci": {"registry": "https://registry.example.com/a"}},
             8,
             "RepositoryInvalid",
-            'spec.oci.registry must be host[:port]/path, not "https://registry.example.com/a"',
+            'spec.oci.registry must have the form host[:port]/path, but is "https://registry.example.com/a"',
             id="scheme-of-a-registry",
         ),
         pytest.param(
             {"type": "helm", "helm": {"url": "ftp://charts.example.com"}},
             8,
             "RepositoryInvalid",
-            "spec.helm.url must be an http:// or https:// URL of a folder with index.yaml, or an oci:// URL of a "
-            'registry, not "ftp://charts.example.com"',
+            'spec.helm.url must be an http:// or https:// URL of a folder with index.yaml, or an oci:// URL of a registry, but is "ftp://charts.example.com"',
             id="scheme-of-a-chart-repository",
         ),
         pytest.param(
             {"type": "oci", "oci": {"registry": "registry.example.com/a", "layerSelector": {"operation": "copy"}}},
             10,
             "RepositoryInvalid",
-            'spec.oci.layerSelector.operation must be extract, not "copy"',
+            'spec.oci.layerSelector.operation must be "extract", but is "copy"',
             id="operation-of-a-layer",
         ),
         pytest.param(
             {"type": "oci", "oci": {"registry": "registry.example.com/a", "repo": "x"}},
             9,
             "RepositoryInvalid",
-            "spec.oci.repo is unknown; allowed are insecure, verify, secretRef, certSecretRef, registry, layerSelector,"
+            "spec.oci.repo is an unknown field; allowed fields: insecure, verify, secretRef, certSecretRef, registry, layerSelector,"
             " ignore",
             id="unknown-field-of-a-registry",
         ),
@@ -176,7 +175,7 @@ def test_metadata_is_read() -> None:
             {"type": "helm", "helm": {"url": "https://charts.example.com", "repo": "x"}},
             9,
             "RepositoryInvalid",
-            "spec.helm.repo is unknown; allowed are insecure, verify, secretRef, certSecretRef, url, passCredentials",
+            "spec.helm.repo is an unknown field; allowed fields: insecure, verify, secretRef, certSecretRef, url, passCredentials",
             id="unknown-field-of-a-chart-repository",
         ),
         pytest.param(
@@ -199,7 +198,7 @@ def test_metadata_is_read() -> None:
             {"deployment": "yes", "git": {"repo": URL}},
             6,
             "RepositoryInvalid",
-            'spec.deployment must be true or false, not "yes"',
+            'spec.deployment must be true or false, but is "yes"',
             id="deployment",
         ),
     ],
@@ -222,7 +221,9 @@ def test_registry_has_the_fields_of_porch_or_flux(block: dict[str, Any]) -> None
 def test_other_api_version_is_refused() -> None:
     _, (finding,) = read({"git": {"repo": URL}}, version="v1alpha2")
 
-    assert finding.message == ('apiVersion must be config.porch.kpt.dev/v1alpha1, not "config.porch.kpt.dev/v1alpha2"')
+    assert finding.message == (
+        'apiVersion must be "config.porch.kpt.dev/v1alpha1", but is "config.porch.kpt.dev/v1alpha2"'
+    )
     assert finding.location.pointer == "/apiVersion"
 
 
@@ -259,11 +260,13 @@ def test_url_is_formatted_for_a_kptfile(text: str, expected: str) -> None:
     [
         pytest.param([], "", id="there-are-none"),
         pytest.param(
-            [("edge", "b"), ("edge", "a"), ("far", "c")], "; existing Repositories: a, b", id="those-of-the-namespace"
+            [("edge", "b"), ("edge", "a"), ("far", "c")],
+            '; existing Repositories: "a", "b"',
+            id="those-of-the-namespace",
         ),
         pytest.param(
             [("far", "x"), ("edge", "a"), ("away", "x")],
-            "; a Repository with this name exists in other namespaces: away, far",
+            '; a Repository with this name exists in other namespaces: "away", "far"',
             id="elsewhere",
         ),
         pytest.param([("edge", str(n)) for n in range(9)], "", id="too-many-to-be-of-help"),

@@ -19,7 +19,7 @@ def test_list_is_formatted(count: int, text: str) -> None:
     assert format_list([f"n{number}" for number in range(count)], " and ") == text
 
 
-@pytest.mark.parametrize(("count", "text"), [(0, "; did you mean replicas?"), (500, "")])
+@pytest.mark.parametrize(("count", "text"), [(0, '; did you mean "replicas"?'), (500, "")])
 def test_suggestion_is_limited_to_short_lists(count: int, text: str) -> None:
     assert suggest_name("replica", ["replicas", *(f"n{number}" for number in range(count))]) == text
 
@@ -27,9 +27,9 @@ def test_suggestion_is_limited_to_short_lists(count: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "suggestion"),
     [
-        pytest.param("regoin", "; did you mean region?", id="similar"),
-        pytest.param("REGION", "; did you mean region?", id="another-case"),
-        pytest.param("prod", "; did you mean production?", id="beginning"),
+        pytest.param("regoin", '; did you mean "region"?', id="similar"),
+        pytest.param("REGION", '; did you mean "region"?', id="another-case"),
+        pytest.param("prod", '; did you mean "production"?', id="beginning"),
         pytest.param("pr", "", id="short-beginning"),
         pytest.param("zone", "", id="not-similar"),
     ],

@@ -66,8 +66,16 @@ def test_conformance(row: dict[str, Any]) -> None:
         pytest.param([{"op": "move", "path": "/a"}], 0, "/a", "from", id="no-from"),
         pytest.param([{"op": "move", "from": 3, "path": "/a"}], 0, "/a", "from", id="from-is-no-text"),
         pytest.param([{"op": "merge", "path": "/a"}], 0, "/a", "op must be one of", id="unknown-op"),
-        pytest.param([{"op": "add", "value": 1}], 0, "", "must have a path", id="no-path"),
-        pytest.param([{"op": "add", "path": 1, "value": 1}], 0, "", "must have a path", id="path-is-no-text"),
+        pytest.param(
+            [{"op": "add", "value": 1}], 0, "", "the path of an operation must be a JSON pointer", id="no-path"
+        ),
+        pytest.param(
+            [{"op": "add", "path": 1, "value": 1}],
+            0,
+            "",
+            "the path of an operation must be a JSON pointer",
+            id="path-is-no-text",
+        ),
         pytest.param(["add"], 0, "", "must be a mapping", id="operation-is-text"),
         pytest.param([{"op": "add", "path": "/a/b", "value": 1}], 0, "/a/b", "", id="below-a-number"),
         pytest.param([{"op": "add", "path": "/s/0", "value": 1}], 0, "/s/0", "", id="below-a-string"),

@@ -118,7 +118,7 @@ def test_list_of_drafts_shows_states_and_refusals() -> None:
         pytest.param(build_details(build_draft(is_edited=True)), "; edited", id="edited-by-unknown-author"),
         pytest.param(build_details(build_draft(replace(GW, drafted_tree=None, status={}))), "gw removed", id="a-removal"),
         pytest.param(
-            build_details(build_draft(paths=(DraftedFile("gw/d.yaml", None, "", False),))), "BranchMoved: both drafts/eu-1", id="a-clash"
+            build_details(build_draft(paths=(DraftedFile("gw/d.yaml", None, "", False),))), "BranchMoved: both \"drafts/eu-1", id="a-clash"
         ),
         pytest.param(
             build_details(build_draft(paths=(DraftedFile("README.md", None, "", True),))), "files outside of packages: README.md", id="beside"

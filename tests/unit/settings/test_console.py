@@ -33,7 +33,7 @@ def role(**fields: Any) -> dict[str, Any]:
         pytest.param({"stages": [{"name": "", "targets": "b"}]}, "at least 1 character", id="stage-without-name"),
         pytest.param(
             {"stages": [{"name": "a", "targets": "b"}, {"name": "a", "targets": "c"}]},
-            "must contain each name once, not 'a' several times", id="two-stages-with-one-name",
+            'must contain each name once, but contains "a" several times', id="two-stages-with-one-name",
         ),
         pytest.param({"link_template": "https://{host}/{commit}"}, "must contain {file}", id="template-of-files"),
         pytest.param(

@@ -143,11 +143,11 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         ),
         pytest.param(
             "merge:\n- x\n",
-            [f"1: merge: must be a mapping of settings ({MERGE_KEYS}), not ['x']"],
+            [f'1: merge: must be a mapping of settings ({MERGE_KEYS}), but is ["x"]'],
             id="list-as-a-group",
         ),
-        pytest.param("shard: 6/5\n", [f"1: shard: {SHARD}; found '6/5'"], id="invalid-shard"),
-        pytest.param("cache: 1\n", ["1: cache: must be a text, not 1"], id="number-as-a-text"),
+        pytest.param("shard: 6/5\n", [f'1: shard: {SHARD}; the value is "6/5"'], id="invalid-shard"),
+        pytest.param("cache: 1\n", ["1: cache: must be a text, but is 1"], id="number-as-a-text"),
         pytest.param(
             "forge: {hosts: [{url: 'https://git.example.com'}]}\n",
             ["1: forge.hosts.0.kind: the setting is required, but it is missing"],
@@ -155,30 +155,31 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         ),
         pytest.param(
             "forge: {hosts: [{url: /, kind: agit}]}\n",
-            ["1: forge.hosts.0.url: must be a URL without credentials, for example https://github.com/acme; found '/'"],
+            [
+                '1: forge.hosts.0.url: must be a URL without credentials, for example https://github.com/acme; the value is "/"'
+            ],
             id="forge-without-a-folder",
         ),
         pytest.param(
             "webhooks:\n  listen: '8080'\n  secret_file: s\n",
-            [f"2: webhooks.listen: {ADDRESS}; found '8080'"],
+            [f'2: webhooks.listen: {ADDRESS}; the value is "8080"'],
             id="port-without-a-host",
         ),
         pytest.param(
             "webhooks:\n  listen: ':8080'\n",
-            [f"2: webhooks.listen: {ADDRESS}; found ':8080'"],
+            [f'2: webhooks.listen: {ADDRESS}; the value is ":8080"'],
             id="an-address-without-a-host",
         ),
         pytest.param(
             "server:\n  listen: a\n",
-            [f"2: server.listen: {ADDRESS}; found 'a'"],
+            [f'2: server.listen: {ADDRESS}; the value is "a"'],
             id="server-address",
         ),
         pytest.param(
             "server:\n  trusted_proxies: [10.0.0.1/8]\n",
             [
                 (
-                    "2: server.trusted_proxies: must contain networks in CIDR notation, for example 10.0.0.0/8; found "
-                    "['10.0.0.1/8']"
+                    '2: server.trusted_proxies: must contain networks in CIDR notation, for example 10.0.0.0/8; the value is ["10.0.0.1/8"]'
                 )
             ],
             id="proxy-that-is-no-network",
@@ -187,8 +188,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "server:\n  tls:\n    cert_file: a\n",
             [
                 (
-                    "2: server.tls: must contain both `cert_file` and `key_file`, or neither of them; found "
-                    "{'cert_file': 'a'}"
+                    '2: server.tls: must contain both `cert_file` and `key_file`, or neither of them; the value is {"cert_file":"a"}'
                 )
             ],
             id="certificate-without-a-key",
@@ -197,8 +197,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "server:\n  external_url: reconciler.example.com\n",
             [
                 (
-                    "2: server.external_url: must be a URL that starts with http:// or https://; found "
-                    "'reconciler.example.com'"
+                    '2: server.external_url: must be a URL that starts with http:// or https://; the value is "reconciler.example.com"'
                 )
             ],
             id="url-without-a-scheme",
@@ -207,8 +206,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "git:\n  remotes:\n    - url: git@github.com:acme\n      max_pushes_per_minute: 6\n",
             [
                 (
-                    "3: git.remotes.0.url: must be a host, or a host and a path or glob, for example "
-                    "github.com/acme/*; found 'git@github.com:acme'"
+                    '3: git.remotes.0.url: must be a host, or a host and a path or glob, for example github.com/acme/*; the value is "git@github.com:acme"'
                 )
             ],
             id="scp-style-url-of-a-remote",
@@ -227,15 +225,14 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "git: {remotes: [{url: github.com}]}\n",
             [
                 (
-                    "1: git.remotes.0: must contain a limit: `max_refs_per_push` or `max_pushes_per_minute`; "
-                    "found {'url': 'github.com'}"
+                    '1: git.remotes.0: must contain a limit: `max_refs_per_push` or `max_pushes_per_minute`; the value is {"url":"github.com"}'
                 )
             ],
             id="a-remote-without-a-limit",
         ),
         pytest.param(
             "webhooks:\n  listen: 127.0.0.1:8080\n",
-            [f"1: webhooks: {SECRET}; found {{'listen': '127.0.0.1:8080'}}"],
+            [f'1: webhooks: {SECRET}; the value is {{"listen":"127.0.0.1:8080"}}'],
             id="webhooks-without-a-secret",
         ),
         pytest.param(
@@ -250,17 +247,17 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         ),
         pytest.param(
             "forge:\n  hosts:\n    - url: https://me:secret@github.com\n      kind: github\n      token_file: x\n",
-            [(f"3: forge.hosts.0.url: {CREDENTIAL_IN_URL}; found 'https://github.com'")],
+            [(f'3: forge.hosts.0.url: {CREDENTIAL_IN_URL}; the value is "https://github.com"')],
             id="credentials-in-an-address",
         ),
         pytest.param(
             "git:\n  credentials:\n    - url: https://me:canary@git.example.com\n      read: {token_file: t}\n",
-            [(f"3: git.credentials.0.url: {CREDENTIAL_IN_URL}; found 'https://git.example.com'")],
+            [(f'3: git.credentials.0.url: {CREDENTIAL_IN_URL}; the value is "https://git.example.com"')],
             id="credentials-in-a-pattern",
         ),
         pytest.param(
             "git:\n  credentials:\n    - url: h\n      write:\n        token_file: t\n        url: https://me:ca@h/\n",
-            [(f"6: git.credentials.0.write.url: {CREDENTIAL_IN_URL}; found 'https://h/'")],
+            [(f'6: git.credentials.0.write.url: {CREDENTIAL_IN_URL}; the value is "https://h/"')],
             id="credentials-in-a-push-url",
         ),
         pytest.param(
@@ -280,23 +277,19 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "    - {url: h, api: {}}\n"
             "    - {url: h, read: {token_file: t, known_hosts_file: k}}\n",
             [
-                "3: git.credentials.0: must contain `read`, `write` or `api`; found {'url': 'h'}",
+                '3: git.credentials.0: must contain `read`, `write` or `api`; the value is {"url":"h"}',
                 (
-                    "4: git.credentials.1.read: must contain `token_file`, `credentials_file`, `github_app` or "
-                    "`ssh_key_file`; found {'username': 'u'}"
+                    '4: git.credentials.1.read: must contain `token_file`, `credentials_file`, `github_app` or `ssh_key_file`; the value is {"username":"u"}'
                 ),
                 (
-                    "5: git.credentials.2: must contain a host without * and ?, because `write.url` replaces the host; "
-                    "found {'url': '*', 'write': {'token_file': 't', 'url': 'https://h/'}}"
+                    '5: git.credentials.2: must contain a host without * and ?, because `write.url` replaces the host; the value is {"url":"*","write":{"token_file":"t","url":"https://h/"}}'
                 ),
                 (
-                    "6: git.credentials.3.read: must contain only one of `token_file`, `credentials_file` and "
-                    "`github_app`; found {'token_file': 't', 'credentials_file': 'c'}"
+                    '6: git.credentials.3.read: must contain only one of `token_file`, `credentials_file` and `github_app`; the value is {"token_file":"t","credentials_file":"c"}'
                 ),
-                "7: git.credentials.4.api: must contain either `token_file` or `github_app`; found {}",
+                "7: git.credentials.4.api: must contain either `token_file` or `github_app`; the value is {}",
                 (
-                    "8: git.credentials.5.read: must contain `known_hosts_file` only together with `ssh_key_file`; "
-                    "found {'token_file': 't', 'known_hosts_file': 'k'}"
+                    '8: git.credentials.5.read: must contain `known_hosts_file` only together with `ssh_key_file`; the value is {"token_file":"t","known_hosts_file":"k"}'
                 ),
             ],
             id="contradictory-credentials",
@@ -305,8 +298,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "forge: {hosts: [{url: https://github.com, kind: github}]}\n",
             [
                 (
-                    "1: forge.hosts.0: must have credentials; add an entry to `git.credentials` that matches "
-                    "'https://github.com'. Its field `api` must have `token_file`, or on GitHub `github_app`"
+                    '1: forge.hosts.0: must have credentials; add an entry to `git.credentials` that matches "https://github.com". Its field `api` must have `token_file`, or on GitHub `github_app`'
                 )
             ],
             id="a-forge-without-credentials",
@@ -315,8 +307,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "forge: {hosts: [{url: https://a.example, kind: gitea, api: http://a.example/api/v1, token_file: x}]}\n",
             [
                 (
-                    "1: forge.hosts.0.api: must be an https URL without credentials, for example "
-                    "https://git.example.com/api/v1; found 'http://a.example/api/v1'"
+                    '1: forge.hosts.0.api: must be an https URL without credentials, for example https://git.example.com/api/v1; the value is "http://a.example/api/v1"'
                 )
             ],
             id="api-without-tls",
@@ -325,15 +316,14 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "forge: {labels: [fleet, accept-conflicts]}\n",
             [
                 (
-                    "1: forge.labels: must not contain accept-conflicts: reviewers set this label to accept conflicts;"
-                    " found ['fleet', 'accept-conflicts']"
+                    '1: forge.labels: must not contain accept-conflicts: reviewers set this label to accept conflicts; the value is ["fleet","accept-conflicts"]'
                 )
             ],
             id="a-label-of-reviewers",
         ),
         pytest.param(
             "forge: {labels: ['a, b']}\n",
-            ["1: forge.labels: must be names of labels, without commas; found ['a, b']"],
+            ['1: forge.labels: must be names of labels, without commas; the value is ["a, b"]'],
             id="label-with-a-comma",
         ),
         pytest.param(
@@ -345,23 +335,21 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
                     "LiteralSecretSuspected, MountWithoutVolume, NullTemplateProperty, OperatorLabelReplaced, "
                     "OrphanPool, OverridePolicyLabelIgnored, PatchDroppedKeys, PolicyNoEffect, PoolWithoutCluster, "
                     "ReplaceCreatedMember, ReservedAnnotation, ReservedLabel, RuleTextUnreadable, "
-                    "SecurityContextReplaced, ShadowedTemplateFields, TemplateVersionUnknown, "
-                    "UnknownTemplateProperty; found ['PolicyNoEffects']"
+                    'SecurityContextReplaced, ShadowedTemplateFields, TemplateVersionUnknown, UnknownTemplateProperty; the value is ["PolicyNoEffects"]'
                 )
             ],
             id="unknown-warning",
         ),
         pytest.param(
             "rules: {plugin_outputs: [values, chart]}\n",
-            ["1: rules.plugin_outputs.1: must be 'values' or 'helmrelease', not 'chart'"],
+            ["1: rules.plugin_outputs.1: must be 'values' or 'helmrelease', but is \"chart\""],
             id="unknown-plugin-output",
         ),
         pytest.param(
             "rules: {pod_spec_paths: {a/b/CloneSet: /spec}}\n",
             [
                 (
-                    "1: rules.pod_spec_paths: must have keys of the form group/Kind, for example apps.example/CloneSet; "
-                    "found {'a/b/CloneSet': '/spec'}"
+                    '1: rules.pod_spec_paths: must have keys of the form group/Kind, for example apps.example/CloneSet; the value is {"a/b/CloneSet":"/spec"}'
                 )
             ],
             id="invalid-kind",
@@ -370,111 +358,115 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "rules: {pod_spec_paths: {CloneSet: spec}}\n",
             [
                 (
-                    "1: rules.pod_spec_paths: must have JSON pointers as values, for example /spec/template/spec; found {'CloneSet': 'spec'}"
+                    '1: rules.pod_spec_paths: must have JSON pointers as values, for example /spec/template/spec; the value is {"CloneSet":"spec"}'
                 )
             ],
             id="invalid-json-pointer",
         ),
+        pytest.param("poll_seconds: '1'\n", ['1: poll_seconds: must be a number, but is "1"'], id="text-as-a-number"),
         pytest.param(
-            "poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="text-as-a-number"
+            "poll_seconds: true\n", ["1: poll_seconds: must be a number, but is true"], id="boolean-as-a-number"
         ),
         pytest.param(
-            "poll_seconds: true\n", ["1: poll_seconds: must be a valid number, not True"], id="boolean-as-a-number"
+            "poll_seconds: .inf\n", ["1: poll_seconds: must be a finite number, but is Infinity"], id="infinite-number"
         ),
-        pytest.param(
-            "poll_seconds: .inf\n", ["1: poll_seconds: must be a finite number, not inf"], id="infinite-number"
-        ),
-        pytest.param("poll_seconds: 0\n", ["1: poll_seconds: must be greater than 0, not 0"], id="too-small"),
+        pytest.param("poll_seconds: 0\n", ["1: poll_seconds: must be greater than 0, but is 0"], id="too-small"),
         pytest.param(
             "guards:\n  max_delete_percent: 101\n",
-            ["2: guards.max_delete_percent: must be less than or equal to 100, not 101"],
+            ["2: guards.max_delete_percent: must be less than or equal to 100, but is 101"],
             id="too-large",
         ),
         pytest.param(
-            "merge: {profile: kpt}\n", ["1: merge.profile: must be 'safe' or 'compat', not 'kpt'"], id="unknown-profile"
+            "merge: {profile: kpt}\n",
+            ["1: merge.profile: must be 'safe' or 'compat', but is \"kpt\""],
+            id="unknown-profile",
         ),
         pytest.param(
             "git:\n  allowed_urls:\n  - a\n  - 2\n",
-            ["4: git.allowed_urls.1: must be a text, not 2"],
+            ["4: git.allowed_urls.1: must be a text, but is 2"],
             id="an-item-of-a-list",
         ),
         pytest.param(
-            "functions: {exec: /bin/x}\n", ["1: functions.exec: must be a list, not '/bin/x'"], id="text-as-a-list"
+            "functions: {exec: /bin/x}\n", ['1: functions.exec: must be a list, but is "/bin/x"'], id="text-as-a-list"
         ),
         pytest.param(
-            "merge: {list_keys: []}\n", ["1: merge.list_keys: must be a mapping, not []"], id="list-as-a-mapping"
+            "merge: {list_keys: []}\n", ["1: merge.list_keys: must be a mapping, but is []"], id="list-as-a-mapping"
         ),
         pytest.param(
             "merge: {deviations: {D4: 3}}\n",
-            ["1: merge.deviations.D4: must be true or false, not 3"],
+            ["1: merge.deviations.D4: must be true or false, but is 3"],
             id="number-as-a-boolean",
         ),
         pytest.param(
             "merge: {deviations: {D99: false}}\n",
-            [f"1: merge.deviations: must contain only the deviations {DEVIATIONS}; found {{'D99': False}}"],
+            [f'1: merge.deviations: must contain only the deviations {DEVIATIONS}; the value is {{"D99":false}}'],
             id="unknown-deviation",
         ),
         pytest.param(
             "git: {author: me}\n",
-            [f"1: git.author: must be a name and an address, for example {AUTHOR}; found 'me'"],
+            [f'1: git.author: must be a name and an address, for example {AUTHOR}; the value is "me"'],
             id="author",
         ),
         pytest.param(
             "functions:\n  exec: [/bin/../fn]\n",
             [
-                "2: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*; found ['/bin/../fn']"
+                '2: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*; the value is ["/bin/../fn"]'
             ],
             id="a-path-with-dots",
         ),
         pytest.param(
             "functions: {exec: [fn]}\n",
-            ["1: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*; found ['fn']"],
+            [
+                '1: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*; the value is ["fn"]'
+            ],
             id="a-relative-path",
         ),
         pytest.param(
             "functions: {containers: ['a b']}\n",
-            ["1: functions.containers: must be image references, for example example.com/functions/*; found ['a b']"],
+            [
+                '1: functions.containers: must be image references, for example example.com/functions/*; the value is ["a b"]'
+            ],
             id="an-image-with-a-blank",
         ),
         pytest.param(
             "functions: {image_prefix: a/}\n",
-            ["1: functions.image_prefix: must be a registry and a path without a slash at the end; found 'a/'"],
+            ['1: functions.image_prefix: must be a registry and a path without a slash at the end; the value is "a/"'],
             id="a-prefix-with-a-slash",
         ),
         pytest.param(
             "config: {branch: -x}\n",
-            [f"1: config.branch: must be a branch name that Git accepts: {validate_ref_name('-x')}; found '-x'"],
+            [f'1: config.branch: must be a branch name that Git accepts: {validate_ref_name("-x")}; the value is "-x"'],
             id="branch",
         ),
         pytest.param(
             "drafts: {branch: d}\n",
             [
-                "1: drafts.branch: must contain {repository} or {branch}, because otherwise all clusters share one draft; found 'd'"
+                '1: drafts.branch: must contain {repository} or {branch}, because otherwise all clusters share one draft; the value is "d"'
             ],
             id="one-draft-for-all",
         ),
         pytest.param(
             "drafts: {removals_branch: 'drafts/{repository}/gone'}\n",
-            [f"1: drafts: {APART}; found {{'removals_branch': 'drafts/{{repository}}/gone'}}"],
+            [f'1: drafts: {APART}; the value is {{"removals_branch":"drafts/{{repository}}/gone"}}'],
             id="removals-below-drafts",
         ),
         pytest.param(
             "drafts: {branch: 'd/{cluster}'}\n",
             [
-                "1: drafts.branch: must not contain placeholders other than {repository}, {branch}, {package}; found 'd/{cluster}'"
+                '1: drafts.branch: must not contain placeholders other than {repository}, {branch}, {package}; the value is "d/{cluster}"'
             ],
             id="unknown-placeholder",
         ),
         pytest.param(
             "limits: {file_bytes: 1}\nlog: {level: 1}\nx: 1\n",
             [
-                "1: limits.file_bytes: must be greater than or equal to 1024, not 1",
-                "2: log.level: must be 'debug', 'info', 'warning' or 'error', not 1",
+                "1: limits.file_bytes: must be greater than or equal to 1024, but is 1",
+                "2: log.level: must be 'debug', 'info', 'warning' or 'error', but is 1",
                 f"3: x: unknown setting; allowed settings: {TOP}",
             ],
             id="several-errors",
         ),
-        pytest.param("- a\n", ["1: the settings must be a mapping of groups, not list"], id="a-list"),
+        pytest.param("- a\n", ["1: the settings must be a mapping of groups, but they are a list"], id="a-list"),
         pytest.param("a: 1\n---\nb: 1\n", ["3: the settings file must contain one YAML document"], id="two-documents"),
         pytest.param("a: 1\na: 2\n", ['2: the key "a" occurs twice in one mapping'], id="duplicate-key"),
     ],
@@ -519,7 +511,7 @@ def test_state_refs_are_listed_by_their_prefix(tmp_path: Path, state_ref: str) -
 
     assert error == (
         "reconciler.yaml:1: state_ref: must start with refs/ and end with /{repository}, "
-        f"for example refs/reconciler/state/{{repository}}; found '{state_ref}'"
+        f'for example refs/reconciler/state/{{repository}}; the value is "{state_ref}"'
     )
 
 
@@ -552,12 +544,12 @@ def test_settings_error_does_not_contain_possible_secrets(text: str, tmp_path: P
     [
         pytest.param(
             {"RECONCILER_POLL_SECONDS": "soon"},
-            "RECONCILER_POLL_SECONDS: poll_seconds: must be a valid number, not 'soon'",
+            'RECONCILER_POLL_SECONDS: poll_seconds: must be a number, but is "soon"',
             id="value",
         ),
         pytest.param(
             {"RECONCILER_POLL_SECONDS": "[1"},
-            "RECONCILER_POLL_SECONDS: poll_seconds: must be a valid number, not '[1'",
+            'RECONCILER_POLL_SECONDS: poll_seconds: must be a number, but is "[1"',
             id="invalid-yaml",
         ),
         pytest.param(
@@ -567,17 +559,17 @@ def test_settings_error_does_not_contain_possible_secrets(text: str, tmp_path: P
         ),
         pytest.param(
             {"RECONCILER_CACHE__SIZE": "1"},
-            "RECONCILER_CACHE__SIZE: cache: must be a text, not {'size': '1'}",
+            'RECONCILER_CACHE__SIZE: cache: must be a text, but is {"size":"1"}',
             id="setting-below-a-text-setting",
         ),
         pytest.param(
             {"RECONCILER_MERGE": "safe"},
-            f"RECONCILER_MERGE: merge: must be a mapping of settings ({MERGE_KEYS}), not 'safe'",
+            f'RECONCILER_MERGE: merge: must be a mapping of settings ({MERGE_KEYS}), but is "safe"',
             id="a-group",
         ),
         pytest.param(
             {"RECONCILER_GIT__ALLOWED_URLS": "[1]"},
-            "RECONCILER_GIT__ALLOWED_URLS: git.allowed_urls.0: must be a text, not 1",
+            "RECONCILER_GIT__ALLOWED_URLS: git.allowed_urls.0: must be a text, but is 1",
             id="an-item-of-a-list",
         ),
     ],
@@ -659,7 +651,7 @@ def test_file_has_priority_over_kpt_variables(tmp_path: Path) -> None:
 def test_invalid_kpt_variable(tmp_path: Path) -> None:
     (error,) = list_errors(tmp_path, "", KRM_FN_RUNTIME="rkt")
 
-    assert error == "KRM_FN_RUNTIME: functions.engine: must be '', 'podman', 'docker' or 'nerdctl', not 'rkt'"
+    assert error == "KRM_FN_RUNTIME: functions.engine: must be '', 'podman', 'docker' or 'nerdctl', but is \"rkt\""
 
 
 @pytest.mark.parametrize(

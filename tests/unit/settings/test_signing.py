@@ -9,8 +9,8 @@ from reconciler.settings.signing import SigningSettings
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        pytest.param({"format": "ssh"}, "must contain `key_file`, because `format` is ssh", id="ssh-without-a-key"),
-        pytest.param({"format": "openpgp"}, "must contain `key_id`, because `format` is openpgp", id="openpgp-alone"),
+        pytest.param({"format": "ssh"}, 'must contain `key_file`, because `format` is "ss', id="ssh-without-a-key"),
+        pytest.param({"format": "openpgp"}, 'must contain `key_id`, because `format` is "openpgp', id="openpgp-alone"),
         pytest.param({"key_file": "k"}, "must contain `format: ssh`, because `key_file` is set", id="key-alone"),
         pytest.param(
             {"format": "ssh", "key_file": "k", "key_id": "1"},

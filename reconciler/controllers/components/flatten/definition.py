@@ -220,11 +220,13 @@ class _Flattener:
         other_instances = [other.use.instance for other in addons if other.key == key and other is not addon]
         if key is None:
             key_text = quote_value(to_camel_case(addon.qualified_name))
-            message = f"the key {key_text} of the addon {addon.qualified_name} is not a valid field name"
+            message = f'the key {key_text} of the addon "{addon.qualified_name}" is not a valid field name'
             yield ComponentCodes.ADDON_KEY_INVALID.finding(message, location)
         elif key in self.plan.definition.schema.full["properties"] or other_instances:
             owner = f"the key of {other_instances[0]}" if other_instances else "a field of the definition"
-            message = f"{use.instance} has the key {key}, which is also {owner}; keys must be unique"
+            message = (
+                f'the addon instance "{use.instance}" has the key "{key}", which is also {owner}; keys must be unique'
+            )
             yield ComponentCodes.ADDON_KEY_COLLISION.finding(message, location)
 
     def _add_definition_resources(self, schema: Mapping[str, Any]) -> None:
@@ -278,7 +280,7 @@ class _Flattener:
                     build_field_finding(
                         ComponentCodes.NOT_BAKEABLE,
                         (*entry.path, "id"),
-                        f"must be {ID_DESCRIPTION}, not {quote_value(name)}",
+                        f"must be {ID_DESCRIPTION}, but is {quote_value(name)}",
                     )
                 )
             for other in self.resources:
@@ -376,7 +378,7 @@ class _Flattener:
 
     def _build_unusable_finding(self, reason: str) -> Finding:
         return ComponentCodes.NOT_BAKEABLE.finding(
-            f"the flattened definition {self.name} is not valid: {reason}", self.plan.manifest.location
+            f'the flattened definition "{self.name}" is not valid: {reason}', self.plan.manifest.location
         )
 
     def _build_write_tracker(self, creator: AddonInstance | None) -> WriteTracker:
@@ -397,7 +399,7 @@ class _Flattener:
     def _build_finding(self, finding: FieldFinding, manifest: ConfigObject, path: DataPath) -> Finding:
         """Return an error at `path` of the component type. The cause is `finding` in the object `manifest`."""
         return ComponentCodes.NOT_BAKEABLE.finding(
-            f"the definition {self.name} cannot be generated, because of {manifest.key}: {finding.message}",
+            f'the definition "{self.name}" cannot be generated, because of {manifest.key}: {finding.message}',
             self.plan.manifest.location_of(path),
         )
 

@@ -70,7 +70,7 @@ def _read_path(op: PatchOp, text: Any, field_path: DataPath) -> PatchPath | Fiel
         return build_field_finding(
             ComponentCodes.PATH_SYNTAX,
             field_path,
-            f"must be a string, such as /spec/replicas, not {describe_value(None if text is OMIT else text)}",
+            f'must be a string, such as "/spec/replicas", but is {describe_value(None if text is OMIT else text)}',
         )
     path = parse_patch_path(text, field_path)
     if isinstance(path, FieldFinding):
@@ -79,14 +79,15 @@ def _read_path(op: PatchOp, text: Any, field_path: DataPath) -> PatchPath | Fiel
         return build_field_finding(
             ComponentCodes.PATH_DASH_ONLY_ADD,
             field_path,
-            f"must not end with - for the operation {op}, because only add supports the position after the last item:"
+            f'must not end with - for the operation "{op}", because only "add" supports the position after'
+            " the last item:"
             f" {quote_value(text)}",
         )
     if path.can_match_many and op == "add":
         return build_field_finding(
             ComponentCodes.PATH_AMBIGUOUS_ADD,
             field_path,
-            f"must not end with a filter or wildcard for the operation add; use - or an index: {quote_value(text)}",
+            f'must not end with a filter or wildcard for the operation "add"; use - or an index: {quote_value(text)}',
         )
     return path
 

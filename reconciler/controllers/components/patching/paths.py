@@ -122,10 +122,10 @@ class _PathParser:
         if not self._text.startswith("/"):
             raise self._build_error("must begin with /")
         if len(self._text) > MAX_LENGTH:
-            raise self._build_error(f"must have at most {MAX_LENGTH:,} characters, not {len(self._text):,}")
+            raise self._build_error(f"must have at most {MAX_LENGTH:,} characters, but has {len(self._text):,}")
         steps = tuple(self._parse_steps())
         if len(steps) > MAX_STEPS:
-            raise self._build_error(f"must have at most {MAX_STEPS} steps, not {len(steps):,}")
+            raise self._build_error(f"must have at most {MAX_STEPS} steps, but has {len(steps):,}")
         if any(isinstance(step, AppendStep) for step in steps[:-1]):
             raise self._build_error(
                 "must use - only as the last step, because it is the position after the last list item"
@@ -179,7 +179,9 @@ class _PathParser:
         if inside in ("*", "-"):
             return WildcardStep() if inside == "*" else AppendStep()
         if not _INDEX.match(inside):
-            raise self._build_error(f"must have brackets of the form {BRACKET_FORMS}, not {quote_value(f'[{inside}]')}")
+            raise self._build_error(
+                f"must have brackets of the form {BRACKET_FORMS}, but has {quote_value(f'[{inside}]')}"
+            )
         return IndexStep(int(inside))
 
     def _parse_filter(self) -> FilterStep:
@@ -193,7 +195,7 @@ class _PathParser:
             raise self._build_error(f"must close the filter at {self._quote_rest(1)}")
         allowed = "[?(@.field==literal)], where the literal is a quoted text, a number, true, false or null"
         raise self._build_error(
-            f"must only have filters of the form {allowed}, not {self._quote_rest(1)}",
+            f"must only have filters of the form {allowed}, but has {self._quote_rest(1)}",
             ComponentCodes.PATH_FILTER_UNSUPPORTED,
         )
 

@@ -40,7 +40,7 @@ def read_patch_target(data: Any, field_path: DataPath) -> PatchTarget | tuple[Fi
     if isinstance(labels := _get_labels(result.model), str):
         # A text is an error here, because all expressions are already rendered. The model accepts a text, because an
         # addon can contain an expression instead of the labels.
-        message = f"must be a mapping of labels, not {quote_value(labels)}"
+        message = f"must be a mapping of labels, but is {quote_value(labels)}"
         return (build_field_finding(ComponentCodes.TARGET_INVALID, (*field_path, "selector"), message),)
     return _build_target(result.model, templates=False)
 

@@ -71,7 +71,10 @@ class WriteTracker:
             other = self._find_merge_partner(document, operation, location, instance)
             if other:
                 pointer = format_pointer(location)
-                message = f"{instance} adds to the value that {other} set at {pointer}; the values are merged"
+                message = (
+                    f'the addon "{instance}" adds to the value that the addon "{other}" set at'
+                    f" {pointer}; the values are merged"
+                )
                 issues.extend(self._build_issue(ComponentCodes.MERGED_WRITE, message, location, instance, other))
             return other is not None
 
@@ -115,13 +118,17 @@ class WriteTracker:
             lost_writes.pop(other, None)
             pointer = format_pointer(write.location)
             message = (
-                f"{instance} overwrites {pointer}, which {other} set to a different value. The value of the addon "
+                f'the addon "{instance}" overwrites {pointer}, which the addon "{other}" set to a different'
+                " value. The value of the addon "
                 f"that runs last applies; {_HINT}"
             )
             yield from self._build_issue(ComponentCodes.LAST_WRITER_WINS, message, write.location, instance, other)
         verb = "removes" if op == "remove" else "overwrites"
         for setter, location in lost_writes.items():
-            message = f"{instance} {verb} the value that {setter} set at {format_pointer(location)}; {_HINT}"
+            message = (
+                f'the addon "{instance}" {verb} the value that the addon "{setter}" set at'
+                f" {format_pointer(location)}; {_HINT}"
+            )
             yield from self._build_issue(ComponentCodes.OVERWRITTEN_WRITE, message, location, instance, setter)
 
     def _find_lost_writes(self, write: Write, instance: AddonInstance) -> dict[AddonInstance, Location]:

@@ -112,7 +112,7 @@ def _parse_map_value(text: str, rest: str, column: int, depth: int) -> FieldType
     if not closing:
         raise _build_type_error(text, column, "write map[string]…")
     if key.strip() != "string":
-        raise _build_type_error(text, column, f"the key type of a map must be string, not {quote_value(key)}")
+        raise _build_type_error(text, column, f'the key type of a map must be "string", but is {quote_value(key)}')
     return parse_field_type(value, column + len(text) - len(value), depth + 1)
 
 
@@ -128,10 +128,10 @@ def _parse_name(text: str, column: int) -> FieldType:
 
 def _build_type_hint(text: str) -> str:
     if not text:
-        return "after [] and inside brackets, write a type such as string"
+        return 'after [] and inside brackets, write a type such as "string"'
     if any(character.isspace() for character in text):
         return "separate the type and its markers with |"
-    return f"allowed: {', '.join(BUILT_IN_TYPES)}, a type of schema.types, []…, array<…>, map[string]… or map<…>"
+    return f"allowed types: {', '.join(BUILT_IN_TYPES)}, a type of schema.types, []…, array<…>, map[string]… or map<…>"
 
 
 def _build_type_error(text: str, column: int, hint: str) -> ShorthandError:
@@ -180,7 +180,7 @@ def parse_field_expression(text: str) -> FieldExpression:
     if not stripped:
         raise ShorthandError(
             ComponentCodes.SHORTHAND_EMPTY,
-            f"must begin with a type, such as string or []string, not {quote_value(text)}",
+            f'must begin with a type, such as "string" or "[]string", but is {quote_value(text)}',
         )
     column = len(type_text) - len(type_text.lstrip()) + 1
     return FieldExpression(stripped, column, tuple(_MarkerParser(text, len(type_text) + 1).read()))

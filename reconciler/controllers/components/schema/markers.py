@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Any
 
 import re2
@@ -20,7 +19,7 @@ from reconciler.controllers.components.schema.field_expressions import (
     unquote,
 )
 from reconciler.controllers.components.schema.openapi import LIST_TYPE, Schema
-from reconciler.krm.field_text import quote_value
+from reconciler.krm.field_text import quote_value, suggest_name
 from reconciler.krm.findings import CommonCodes
 from reconciler.lazy_dataclasses import dataclass
 
@@ -141,14 +140,13 @@ def _find_rule(marker: Marker, schema: Schema) -> _MarkerRule | None:
     rule = _MARKER_RULES.get(marker.key)
     if rule is None:
         allowed = (*_MARKER_RULES, "required")
-        matches = get_close_matches(marker.key, allowed, 1)
-        hint = f"; did you mean {matches[0]}?" if matches else f"; allowed: {', '.join(sorted(allowed))}"
+        hint = f"; allowed markers: {', '.join(sorted(allowed))}{suggest_name(marker.key, allowed)}"
         raise ShorthandError(
             ComponentCodes.SHORTHAND_UNKNOWN_MARKER, f"{marker.message_prefix}, which is unknown{hint}"
         )
     if rule.kinds and schema["type"] not in rule.kinds:
         types = " or ".join(rule.kinds)
-        message = f"{marker.message_prefix}, which applies to {types} only, not to {schema['type']}"
+        message = f"{marker.message_prefix}, which applies only to the type {types}, but the type is {schema['type']}"
         raise ShorthandError(ComponentCodes.SHORTHAND_MARKER_TYPE, message)
     return rule
 

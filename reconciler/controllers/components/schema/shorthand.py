@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from typing import Any
 
 from reconciler.controllers.components.codes import ComponentCodes
@@ -32,7 +31,7 @@ from reconciler.controllers.components.schema.markers import (
 )
 from reconciler.controllers.components.schema.openapi import FREE_FORM, Schema, build_object_schema, sort_keywords
 from reconciler.controllers.components.schema.values import has_implied_default, validate_default
-from reconciler.krm.field_text import describe_value, quote_value
+from reconciler.krm.field_text import describe_value, quote_value, suggest_name
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
@@ -192,7 +191,7 @@ class ShorthandReader:
 
     def _describe_unknown_type(self, name: str) -> str:
         known = (*BUILT_IN_TYPES, *sorted(filter(is_field_name, self.types)))
-        return f"has the unknown type {name}; {_build_hint(name, known)}"
+        return f"has the unknown type {quote_value(name)}; allowed types: {', '.join(known)}{suggest_name(name, known)}"
 
     def _build_cycle_error(self, chain: tuple[str, ...]) -> _InvalidSchemaError:
         first = chain.index(min(chain))
@@ -215,7 +214,7 @@ class ShorthandReader:
         if not isinstance(value, Mapping) or is_too_deep(value):
             requirement = f"a mapping of at most {MAX_SCHEMA_DEPTH} levels, or its JSON text"
             raise self._build_error(
-                ComponentCodes.SHORTHAND_VALUE, position.path, f"must be {requirement}, not {describe_value(value)}"
+                ComponentCodes.SHORTHAND_VALUE, position.path, f"must be {requirement}, but is {describe_value(value)}"
             )
         result = sort_keywords(schema | {"default": value})
         self._check_default(result, position)
@@ -264,29 +263,30 @@ def _remove_default(schema: Schema) -> Schema:
     return {keyword: value for keyword, value in schema.items() if keyword != "default"}
 
 
-def _build_hint(name: str, known: Sequence[str]) -> str:
-    matches = get_close_matches(name, known, 1)
-    return f"did you mean {matches[0]}?" if matches else f"allowed: {', '.join(known)}"
-
-
 def _describe_bad_type_name(name: object) -> str:
     if name in BUILT_IN_TYPES:
-        return f"must not redefine the built-in type {name}"
-    return f"must have a name of letters, digits, - and _ that begins with a letter or _, not {quote_value(name)}"
+        return f"must not redefine the built-in type {quote_value(name)}"
+    return (
+        "must have a name of letters, digits, - and _ that begins with a letter or _, but has the name"
+        f" {quote_value(name)}"
+    )
 
 
 def _describe_bad_name(key: object) -> str:
     if isinstance(key, str) and key.startswith("$"):
         return f"is reserved; the only name that begins with $ is {_DEFAULT_KEY}"
-    return f"must have a name of letters, digits, - and _ that begins with a letter or _, not {quote_value(key)}"
+    return (
+        "must have a name of letters, digits, - and _ that begins with a letter or _, but has the name"
+        f" {quote_value(key)}"
+    )
 
 
 def _describe_wrong_value(value: object) -> str:
-    requirement = "must be an expression, such as string, or a mapping of fields"
+    requirement = 'must be an expression such as "string", or a mapping of fields'
     match value:
         case bool():
-            return f"{requirement}, not {quote_value(value)}: write boolean | default={quote_value(value)}"
+            return f'{requirement}, but is {quote_value(value)}; write "boolean | default={quote_value(value)}"'
         case [str(item)]:
-            return f'{requirement}, not a list; write a list type in quotes: "[]{item}"'
+            return f'{requirement}, but is a list; write a list type in quotes: "[]{item}"'
         case _:
-            return f"{requirement}, not {describe_value(value)}"
+            return f"{requirement}, but is {describe_value(value)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import reduce
 from operator import getitem
 from typing import Any
@@ -15,7 +14,7 @@ import re2
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.schema.openapi import Schema, build_validator_schema, get_child_schema
-from reconciler.krm.field_text import describe_value, quote_value
+from reconciler.krm.field_text import describe_choice, describe_value, quote_value, suggest_name
 from reconciler.krm.numbers import format_count
 from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
@@ -137,13 +136,13 @@ def _describe_error(keyword: str, details: Mapping[str, Any], node: Schema, valu
     match keyword:
         case "type":
             types = f"{_TYPE_NAMES[node['type']]} or null" if node.get("nullable") else _TYPE_NAMES[node["type"]]
-            return f"must be {types}, not {describe_value(value)}"
+            return f"must be {types}, but is {describe_value(value)}"
         case "enum":
-            return f"must be one of {', '.join(map(_format_option, node['enum']))}, not {quote_value(value)}"
+            return f"must be {describe_choice(node['enum'])}, but is {quote_value(value)}"
         case "re2":
-            return f"must match {node['pattern']}, not {quote_value(value)}"
+            return f"must match {quote_value(node['pattern'])}, but is {quote_value(value)}"
         case "multipleOf":
-            return f"must be a multiple of {node['multipleOf']}, not {quote_value(value)}"
+            return f"must be a multiple of {node['multipleOf']}, but is {quote_value(value)}"
         case "uniqueItems":
             return f"must not contain the item {quote_value(_find_duplicate(value))} twice"
         case _:
@@ -154,27 +153,23 @@ def _describe_limit(keyword: str, limit: float, value: Any) -> str:
     match keyword:
         case "minLength" | "maxLength":
             return (
-                f"have at {_get_limit_word(keyword)} {format_count(limit, 'character')}, not {len(value)}:"
+                f"have at {_get_limit_word(keyword)} {format_count(limit, 'character')}, but has {len(value)}:"
                 f" {quote_value(value)}"
             )
         case "minItems" | "maxItems":
-            return f"have at {_get_limit_word(keyword)} {format_count(limit, 'item')}, not {len(value)}"
+            return f"have at {_get_limit_word(keyword)} {format_count(limit, 'item')}, but has {len(value)}"
         case "minProperties" | "maxProperties":
-            return f"have at {_get_limit_word(keyword)} {format_count(limit, 'field')}, not {len(value)}"
+            return f"have at {_get_limit_word(keyword)} {format_count(limit, 'field')}, but has {len(value)}"
         case "exclusiveMinimum":
-            return f"be more than {limit}, not {quote_value(value)}"
+            return f"be more than {limit}, but is {quote_value(value)}"
         case "exclusiveMaximum":
-            return f"be less than {limit}, not {quote_value(value)}"
+            return f"be less than {limit}, but is {quote_value(value)}"
         case _:
-            return f"be at {_get_limit_word(keyword)} {limit}, not {quote_value(value)}"
+            return f"be at {_get_limit_word(keyword)} {limit}, but is {quote_value(value)}"
 
 
 def _get_limit_word(keyword: str) -> str:
     return "least" if keyword.startswith("min") else "most"
-
-
-def _format_option(option: object) -> str:
-    return option if isinstance(option, str) and option else quote_value(option)
 
 
 def _find_duplicate(items: Sequence[Any]) -> Any:
@@ -200,10 +195,10 @@ def _normalize_numbers(item: Any) -> Any:
 
 
 def _build_unknown_field_finding(path: DataPath, allowed: Sequence[str]) -> FieldFinding:
-    matches = get_close_matches(str(path[-1]), allowed, 1)
-    hint = f"; did you mean {matches[0]}?" if matches else ""
-    known = f"allowed are {', '.join(allowed)}" if allowed else "no fields are declared here"
-    return build_field_finding(ComponentCodes.UNKNOWN_FIELD, path, f"is unknown; {known}{hint}")
+    known = f"allowed fields: {', '.join(allowed)}" if allowed else "no fields are declared here"
+    return build_field_finding(
+        ComponentCodes.UNKNOWN_FIELD, path, f"is an unknown field; {known}{suggest_name(str(path[-1]), allowed)}"
+    )
 
 
 def _build_finding(path: DataPath, message: str) -> FieldFinding:
@@ -221,7 +216,9 @@ def _find_non_json_values(value: Any, path: DataPath) -> Iterator[FieldFinding]:
         if isinstance(item, Mapping):
             invalid_keys = [key for key in item if not isinstance(key, str)]
             yield from (
-                _build_finding(item_path, f"must have strings as keys, not {quote_value(key)}; put the key in quotes")
+                _build_finding(
+                    item_path, (f"must have strings as keys, but has the key {quote_value(key)}; put the key in quotes")
+                )
                 for key in invalid_keys
             )
             # Check keys in the same way as values, because a key can contain invalid Unicode as well.
@@ -234,9 +231,9 @@ def _find_non_json_values(value: Any, path: DataPath) -> Iterator[FieldFinding]:
         elif isinstance(item, list):
             pending += [(child, (*item_path, index)) for index, child in enumerate(item)]
         elif isinstance(item, str) and not _is_encodable(item):
-            yield _build_finding(item_path, f"must be text that can be encoded as UTF-8, not {item!a}")
+            yield _build_finding(item_path, f"must be text that can be encoded as UTF-8, but is {item!a}")
         elif not isinstance(item, str | int | float | None):
-            yield _build_finding(item_path, f"must be a JSON value, not {type(item).__name__}")
+            yield _build_finding(item_path, f"must be a JSON value, but has the type {type(item).__name__}")
 
 
 def _is_encodable(text: str) -> bool:

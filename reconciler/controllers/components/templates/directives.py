@@ -27,7 +27,7 @@ from reconciler.controllers.components.templates.template import (
     compile_expression,
     compile_template,
 )
-from reconciler.krm.field_text import describe_value, format_path, quote_value
+from reconciler.krm.field_text import describe_value, format_path, quote_list, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
@@ -80,7 +80,7 @@ def _can_be_bool(template: CompiledTemplate) -> bool:
 
 def _build_result_finding(code: FindingCode, path: DataPath, requirement: str, value: Any) -> FieldFinding:
     text = "omit()" if value is OMIT else describe_value(value)
-    return build_field_finding(code, path, f"must be {requirement}, not {text}")
+    return build_field_finding(code, path, f"must be {requirement}, but is {text}")
 
 
 _BOOLEAN = "true, false, or an expression that returns one of them"
@@ -167,12 +167,12 @@ def compile_loop(for_each: Any, variable: Any, path: DataPath, scope: TemplateSc
 
 def _check_variable_name(name: Any, path: DataPath) -> tuple[FieldFinding, ...]:
     if isinstance(name, str) and name in RESERVED_VARIABLES:
-        reserved = ", ".join(sorted(RESERVED_VARIABLES))
-        message = f"must not be a reserved name, but is {quote_value(name)}; reserved: {reserved}"
+        reserved = quote_list(sorted(RESERVED_VARIABLES))
+        message = f"must not be a reserved name, but is {quote_value(name)}; reserved names: {reserved}"
         return (build_field_finding(ComponentCodes.LOOP_VAR_RESERVED, path, message),)
     if not isinstance(name, str) or not _is_valid_name(name):
         requirement = "must be a name of letters, digits and _, and not a reserved word of CEL"
-        message = f"{requirement}, not {quote_value(name)}"
+        message = f"{requirement}, but is {quote_value(name)}"
         return (build_field_finding(CelCodes.CEL_SYNTAX, path, message),)
     return ()
 

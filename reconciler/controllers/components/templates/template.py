@@ -236,7 +236,7 @@ class _Compiler:
     def _compile_entry(self, key: Any, value: Any, path: DataPath, depth: int) -> TemplateMapEntry:
         node = self.compile_node(value, path, depth)
         if not isinstance(key, str):
-            message = f"must have a string as key, not {quote_value(key)}; put the key in quotes"
+            message = f"must have strings as keys, but has the key {quote_value(key)}; put the key in quotes"
             self.findings.append(build_field_finding(ComponentCodes.TEMPLATE_KEY_TYPE, path, message))
             return TemplateMapEntry(path, str(key), node)
         key_node = self._compile_text(key, path)

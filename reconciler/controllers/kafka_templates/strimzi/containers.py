@@ -60,7 +60,7 @@ def check_volumes(pod: Any, pool: NodePool) -> Iterator[TemplateRemark]:
             present_sources = [source for source in sources if volume.get(source) is not None]
             if len(present_sources) != 1:
                 message = (
-                    f"must have exactly one of {', '.join(sources)}, not {' and '.join(present_sources) or 'none'}"
+                    f"must have exactly one of {', '.join(sources)}, but has {' and '.join(present_sources) or 'none'}"
                 )
                 yield TemplateRemark(TemplateCodes.INVALID_VOLUME_SOURCE, message, "pod", path)
 
@@ -98,10 +98,10 @@ def _check_volume_name(name: Any, path: DataPath, owners: Mapping[str, str]) -> 
     if not isinstance(name, str) or not _VOLUME_NAME.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
         allowed = f"two to {_MAX_NAME_LENGTH} letters, digits, -, _ and ., with a letter or digit at each end"
         yield TemplateRemark(
-            TemplateCodes.INVALID_VOLUME_NAME, f"must be {allowed}, not {quote_value(name)}", "pod", (*path, "name")
+            TemplateCodes.INVALID_VOLUME_NAME, f"must be {allowed}, but is {quote_value(name)}", "pod", (*path, "name")
         )
     elif name in owners:
-        message = f"must be unique: {owners[name]} already has a volume {name}"
+        message = f"must be unique: {owners[name]} already has a volume {quote_value(name)}"
         yield TemplateRemark(TemplateCodes.DUPLICATE_VOLUME_NAME, message, "pod", (*path, "name"))
 
 
@@ -109,13 +109,14 @@ def _check_mount_path(mount_path: Any, name: str, path: DataPath) -> Iterator[Te
     if not isinstance(mount_path, str) or not mount_path.startswith(_MOUNT_FOLDER):
         yield TemplateRemark(
             TemplateCodes.FORBIDDEN_MOUNT_PATH,
-            f"must be a path below {_MOUNT_FOLDER}, not {quote_value(mount_path)}",
+            f"must be a path below {_MOUNT_FOLDER}, but is {quote_value(mount_path)}",
             name,
             path,
         )
     elif mount_path.removeprefix(_MOUNT_FOLDER)[:1] not in ("", "/"):
         message = (
-            f"should be below {_MOUNT_FOLDER}/, not {mount_path}; the operator checks only the prefix {_MOUNT_FOLDER}"
+            f"should be below {_MOUNT_FOLDER}/, but is {quote_value(mount_path)}; the operator checks"
+            f" only the prefix {_MOUNT_FOLDER}"
         )
         yield TemplateRemark(TemplateCodes.FORBIDDEN_MOUNT_PATH, message, name, path, is_warning=True)
 
@@ -157,11 +158,11 @@ def _check_env(variable: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     references = [key for key in _REFERENCES if as_mapping(source).get(key) is not None]
     quoted_name = quote_value(variable.get("name"))
     if not isinstance(variable.get("name"), str) or not variable["name"]:
-        yield TemplateCodes.INVALID_TEMPLATE_TYPE, f"must have a name that is a string, not {quoted_name}"
+        yield TemplateCodes.INVALID_TEMPLATE_TYPE, f"the name must be a string, but is {quoted_name}"
     if value is not None and not isinstance(value, str):
         yield (
             TemplateCodes.INVALID_TEMPLATE_TYPE,
-            f"the value of {quoted_name} must be a string, not {type(value).__name__}; put the value in quotes",
+            f"the value of {quoted_name} must be a string, but is {type(value).__name__}; put the value in quotes",
         )
     if value is not None and source is not None:
         yield TemplateCodes.INVALID_ENV_SOURCE, f"{quoted_name} must have a value or a valueFrom, not both"
@@ -180,13 +181,13 @@ def _check_env_name(
     name, (always, sometimes) = variable.get("name"), _list_reserved_names(container, pool)
     if name in always or name in sometimes:
         message = (
-            f"the operator sets {name}, and ignores the value in the template"
+            f"the operator sets {quote_value(name)}, and ignores the value in the template"
             if name in always
-            else f"the operator may set {name}, and then ignores the value in the template"
+            else f"the operator may set {quote_value(name)}, and then ignores the value in the template"
         )
         yield TemplateRemark(TemplateCodes.ENV_NAME_RESERVED, message, container, ("env", number, "name"))
     if name not in always and _is_secret_suspected(variable):
-        message = f"{name} looks like a secret: use valueFrom with a Secret"
+        message = f"{quote_value(name)} looks like a secret; use valueFrom with a Secret"
         yield TemplateRemark(TemplateCodes.LITERAL_SECRET_SUSPECTED, message, container, ("env", number))
 
 

@@ -112,7 +112,7 @@ def _check_template(
 def _check_roles(resource: PackageResource) -> Iterator[TemplateRemark]:
     roles = get_value(resource.data, ("spec", "roles"))
     if not isinstance(roles, list) or not roles or any(role not in ROLES for role in roles):
-        value = "" if roles is ABSENT else f", not {quote_value(roles)}"
+        value = "" if roles is ABSENT else f", but is {quote_value(roles)}"
         yield TemplateRemark(
             TemplateCodes.POOL_WITHOUT_ROLE, f"must have {' or '.join(ROLES)} or both{value}", "", ("spec", "roles")
         )

@@ -42,7 +42,7 @@ def check_pool_families(
         if len(pairs) > 1:
             names = " and ".join(f"{pool} of {kafka}" for kafka, pool in sorted(pairs))
             message = (
-                f"objects of {names} would have the same names, which start with {name}; rename one of the"
+                f'objects of {names} would have the same names, which start with "{name}"; rename one of the'
                 " KafkaNodePools"
             )
             yield from (
@@ -67,7 +67,8 @@ def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterat
             names = ", ".join(pool.name for pool in usable)
             yield ResourceIssue(
                 code,
-                f"at least one KafkaNodePool with replicas must have the role {role}; found without this role: {names}",
+                f'at least one KafkaNodePool with replicas must have the role "{role}"; found without this'
+                f" role: {names}",
             )
 
 

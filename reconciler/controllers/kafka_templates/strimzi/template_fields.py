@@ -9,7 +9,7 @@ from typing import Any, Literal
 from reconciler.controllers.kafka_templates.codes import TemplateCodes
 from reconciler.controllers.kafka_templates.model import TemplateRemark
 from reconciler.controllers.kafka_templates.strimzi.pool import NodePool, as_mapping, filter_strings
-from reconciler.krm.field_text import quote_value
+from reconciler.krm.field_text import describe_choice, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
@@ -95,13 +95,13 @@ def check_metadata_types(name: str, metadata: Any) -> Iterator[TemplateRemark]:
             path: DataPath = ("metadata", field)
             yield TemplateRemark(
                 TemplateCodes.INVALID_TEMPLATE_TYPE,
-                f"must be a mapping of strings, not {quote_value(entries)}",
+                f"must be a mapping of strings, but is {quote_value(entries)}",
                 name,
                 path,
             )
         for key, value in as_mapping(entries).items():
             if not isinstance(value, str):
-                message = f"must be a string, not {quote_value(value)}; put the value in quotes"
+                message = f"must be a string, but is {quote_value(value)}; put the value in quotes"
                 yield TemplateRemark(TemplateCodes.INVALID_TEMPLATE_TYPE, message, name, ("metadata", field, key))
 
 
@@ -177,7 +177,7 @@ def _check_quantity(value: Any) -> str:
 
 
 def _check_dns_policy(value: Any) -> str:
-    return "" if value in _DNS_POLICIES else f"one of {', '.join(_DNS_POLICIES)}"
+    return "" if value in _DNS_POLICIES else describe_choice(_DNS_POLICIES)
 
 
 _METADATA: Mapping[str, ValueCheck] = {"metadata": _check_mapping}
@@ -217,11 +217,14 @@ def check_template_fields(name: str, value: Mapping[str, Any]) -> Iterator[Templ
     fields = _FIELDS.get(name, _METADATA)
     for key, field_value in value.items():
         if key not in fields:
-            message = f"{key} is unknown and stays unchanged; known fields are {', '.join(fields)}"
+            message = f"{key} is an unknown field and stays unchanged; known fields: {', '.join(fields)}"
             yield TemplateRemark(TemplateCodes.UNKNOWN_TEMPLATE_FIELD, message, name, (key,))
         elif field_value is not None and (allowed := fields[key](field_value)):
             yield TemplateRemark(
-                TemplateCodes.INVALID_TEMPLATE_TYPE, f"must be {allowed}, not {quote_value(field_value)}", name, (key,)
+                TemplateCodes.INVALID_TEMPLATE_TYPE,
+                f"must be {allowed}, but is {quote_value(field_value)}",
+                name,
+                (key,),
             )
     if "metadata" in fields:
         yield from check_metadata_types(name, value.get("metadata"))

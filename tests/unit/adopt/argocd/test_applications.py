@@ -326,7 +326,7 @@ def test_values_files_of_several_revisions_are_copied_to_several_folders() -> No
         (application(sourceHydrator={}), "spec.sourceHydrator", "the import does not support"),
         (application({"path": "nested"}), "spec.source.path", "has YAML files in subfolders"),
         (application({"path": "charts/web", "helm": {"valueFiles": "eu.yaml"}}), "spec.source.helm.valueFiles",
-         "valueFiles must be a list, not a string"),
+         "valueFiles must be a list, but is a string"),
         (application({"path": "charts/web", "helm": {"valuesObject": "a: 1"}}), "spec.source.helm.valuesObject",
          "must be a mapping"),
         (application({"path": "My_App"}), "spec.source.path", "the folder 'My_App' is not valid for a package"),

@@ -102,8 +102,8 @@ def test_parameters_without_go_templates_are_flat(text: str, name: str, expected
 @pytest.mark.parametrize(
     ("text", "message", "path"),
     [
-        ("plugin: {configMapRef: {name: x}}", "not plugin; the import", ("plugin",)),
-        ("scmProvider: {}", "not scmProvider; the import", ("scmProvider",)),
+        ("plugin: {configMapRef: {name: x}}", "but contains plugin; the import", ("plugin",)),
+        ("scmProvider: {}", "but contains scmProvider; the import", ("scmProvider",)),
         ("list: {elementsYaml: '{{ x }}'}", "does not evaluate elementsYaml", ("list", "elementsYaml")),
         ("clusters: {flatList: true}", "does not support flatList", ("clusters", "flatList")),
         ("git: {repoURL: other, files: []}", "other cannot be read: no such repository", ("git", "repoURL")),

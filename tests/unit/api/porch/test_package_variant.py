@@ -18,6 +18,7 @@ from reconciler.api.porch.upstream import (
     UpstreamReference,
     WorkspaceReference,
 )
+from reconciler.krm.field_text import describe_choice
 
 UPDATE_STRATEGIES = get_args(UpdateStrategy)
 
@@ -79,7 +80,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             [],
-            ["spec must be a mapping, not []"],
+            ["spec must be a mapping, but is []"],
             id="spec-is-a-list",
         ),
         pytest.param(
@@ -120,7 +121,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_valid_spec(packageContext={"data": {"k": 5}}),
-            ["spec.packageContext.data.k must be a string, not 5; put the value in quotes"],
+            ["spec.packageContext.data.k must be a string, but is 5; put the value in quotes"],
             id="context-value-is-a-number",
         ),
         pytest.param(
@@ -176,8 +177,8 @@ def remove_allowed_fields(error: str) -> str:
         pytest.param(
             build_valid_spec(updateStrategy="merge", conflictPolicy="ours"),
             [
-                f'spec.updateStrategy can only be one of {", ".join(UPDATE_STRATEGIES)}, not "merge"; did you mean copy-merge?',
-                'spec.conflictPolicy can only be one of upstream, local, block, not "ours"',
+                f'spec.updateStrategy must be {describe_choice(UPDATE_STRATEGIES)}, but is "merge"; did you mean "copy-merge"?',
+                'spec.conflictPolicy must be one of "upstream", "local", "block", but is "ours"',
             ],
             id="unknown-strategies",
         ),
@@ -185,7 +186,7 @@ def remove_allowed_fields(error: str) -> str:
         pytest.param(build_spec_with_upstream(), [ONE_OF], id="no-reference"),
         pytest.param(
             build_spec_with_upstream(tag="a", ref="b"),
-            ["spec.upstream may specify only one of tag and ref"],
+            ["spec.upstream may specify only one of `tag` and `ref`"],
             id="a-tag-and-its-alias",
         ),
         pytest.param(
@@ -198,12 +199,12 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(revision=1.4),
-            ["spec.upstream.revision must be a string or an integer, not 1.4; put the value in quotes"],
+            ["spec.upstream.revision must be a string or an integer, but is 1.4; put the value in quotes"],
             id="revision-is-a-float",
         ),
         pytest.param(
             build_spec_with_upstream(revision=True),
-            ["spec.upstream.revision must be a string or an integer, not true; put the value in quotes"],
+            ["spec.upstream.revision must be a string or an integer, but is true; put the value in quotes"],
             id="revision-is-a-boolean",
         ),
         pytest.param(
@@ -213,7 +214,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(version="1.4", digest="sha256:abc"),
-            ['spec.upstream.digest must be sha256: and 64 lowercase hexadecimal digits, not "sha256:abc"'],
+            ['spec.upstream.digest must be "sha256:" and 64 lowercase hexadecimal digits, but is "sha256:abc"'],
             id="digest-is-too-short",
         ),
         pytest.param(
@@ -229,15 +230,15 @@ def remove_allowed_fields(error: str) -> str:
         pytest.param(
             build_spec_with_upstream(tag="stable", tagMode="push", tagPolicy={"settle": "soon", "x": 1}),
             [
-                'spec.upstream.tagMode can only be one of follow, rewrite, not "push"',
-                'spec.upstream.tagPolicy.settle must be a duration such as "10m" or "1h30m", not "soon"',
+                'spec.upstream.tagMode must be "follow" or "rewrite", but is "push"',
+                'spec.upstream.tagPolicy.settle must be a duration such as "10m" or "1h30m", but is "soon"',
                 'unknown field "spec.upstream.tagPolicy.x"',
             ],
             id="tag-mode-and-settle",
         ),
         pytest.param(
             build_spec_with_upstream(tag="stable", tagPolicy={"settle": 10}),
-            ["spec.upstream.tagPolicy.settle must be a string, not 10; put the value in quotes"],
+            ["spec.upstream.tagPolicy.settle must be a string, but is 10; put the value in quotes"],
             id="settle-is-a-number",
         ),
         pytest.param(
@@ -318,7 +319,7 @@ def test_errors_with_a_reason_are_reported(spec: Any, start: str) -> None:
         ),
         pytest.param(
             {"sepc": {}},
-            'unknown field "sepc" (allowed: apiVersion, kind, metadata, spec, status; did you mean spec?)',
+            'unknown field "sepc" (allowed: apiVersion, kind, metadata, spec, status; did you mean "spec"?)',
             id="unknown-field-beside-spec",
         ),
     ],

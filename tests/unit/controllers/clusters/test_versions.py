@@ -53,6 +53,6 @@ def test_invalid_version_is_reported_at_its_line() -> None:
 
     assert known.versions.by_cluster == {}
     assert finding.code == "KubernetesVersionInvalid"
-    assert finding.message.endswith('must be a Kubernetes version such as "1.31", not "newest"')
+    assert finding.message.endswith('must be a Kubernetes version such as "1.31", but is "newest"')
     assert finding.location.line == 3
     assert [*known.locations] == ["berlin"]

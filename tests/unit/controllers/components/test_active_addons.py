@@ -183,7 +183,7 @@ def test_required_developer_addon_must_be_active(opted: Any, codes: list[str]) -
     assert list_codes(result) == codes
     if codes:
         message = find_finding(result, codes[0]).message
-        assert message == "MarketStall square/bread in fair: a requires the addon b, which is not in use"
+        assert message == 'MarketStall square/bread in fair: the addon "a" requires the addon "b", which is not in use'
 
 
 @pytest.mark.parametrize(("condition", "codes"), [(TRUE, []), (FALSE, ["AddonRequirementMissing"])])
@@ -221,7 +221,9 @@ def test_conflicting_addons_are_refused_only_if_both_are_active(opted: Any, code
     assert bool(result.variants) == (not both_work)
     refused = [item for item in list_findings(result) if item.severity == "error"]
     assert [item.message for item in refused] == (
-        ["MarketStall square/bread in fair: a excludes the addon b, but both addons are in use (one light is enough)"]
+        [
+            'MarketStall square/bread in fair: the addon "a" excludes the addon "b", but both addons are in use (one light is enough)'
+        ]
         if both_work
         else []
     )

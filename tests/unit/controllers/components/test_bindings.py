@@ -62,7 +62,7 @@ def test_component_is_derived_from_the_binding_name(components: list[str], name:
 
     if text:
         assert list_codes(result) == ["EnvBindingOwnerGuessed"]
-        assert f'assuming "{text}"' in find_finding(result, "EnvBindingOwnerGuessed").message
+        assert f'the component "{text}" is used' in find_finding(result, "EnvBindingOwnerGuessed").message
         assert [variant.target.package for variant in result.variants] == [f"components/fair/square/{text}"]
     else:
         assert list_codes(result) == ["EnvBindingOwnerUnresolved"]
@@ -108,7 +108,7 @@ def test_binding_of_a_missing_component_renders_nothing() -> None:
     assert list_codes(result) == ["EnvBindingOwnerUnresolved"]
     message = find_finding(result, "EnvBindingOwnerUnresolved").message
     assert message == (
-        'spec.owner.componentName must name a component of namespace square, not "bread"; existing: none'
+        'spec.owner.componentName must be the name of a component in namespace "square", but is "bread"; existing names: none'
     )
     assert read_ready(result, "EnvBinding", "bread-fair") == ("False", "EnvBindingOwnerUnresolved")
     assert result.variants == ()
@@ -121,7 +121,7 @@ def test_two_bindings_for_one_environment_are_refused() -> None:
 
     assert list_codes(result) == ["EnvBindingDuplicate"]
     assert len([item for item in list_findings(result) if item.code == "EnvBindingDuplicate"]) == 2
-    assert "to the environment fair, not EnvBinding square/again and EnvBinding square/bread-fair" in (
+    assert " to an environment, but these do: EnvBinding square/again and EnvBinding square/bread-fair" in (
         find_finding(result, "EnvBindingDuplicate").message
     )
     assert [stalled_variant.owner.key.name for stalled_variant in result.stalled] == ["again", "bread-fair"]
@@ -152,11 +152,13 @@ def test_one_component_in_two_environments() -> None:
 @pytest.mark.parametrize(
     ("texts", "why"),
     [
-        pytest.param([], "no Environment has the name fair; existing: none", id="none"),
-        pytest.param([environment("daily")], "no Environment has the name fair; existing: daily", id="others"),
+        pytest.param([], 'no Environment has the name "fair"; existing names: none', id="none"),
+        pytest.param(
+            [environment("daily")], 'no Environment has the name "fair"; existing names: "daily"', id="others"
+        ),
         pytest.param([environment(clusters=[])], "Environment fair has no cluster", id="without-clusters"),
         pytest.param([environment(clusters=["x"])], "Environment fair has no cluster", id="with-unknown-ones"),
-        pytest.param([environment(context=3)], "Environment fair is invalid", id="broken"),
+        pytest.param([environment(context=3)], 'Environment "fair" is invalid', id="broken"),
         pytest.param(
             [environment(clusters=[], clusterSelector={"matchLabels": {"a": "b"}})],
             "Environment fair has no cluster",
@@ -207,7 +209,7 @@ def test_an_unknown_cluster_is_a_warning() -> None:
     result = reconcile([cluster(), *STALLS, component(), binding(), environment(clusters=["east", "moon"])])
 
     assert list_codes(result) == ["UnknownCluster"]
-    assert find_finding(result, "UnknownCluster").message == "spec.clusters[1]: no cluster has the name moon"
+    assert find_finding(result, "UnknownCluster").message == 'spec.clusters[1]: no cluster has the name "moon"'
     assert len(result.variants) == 1
 
 

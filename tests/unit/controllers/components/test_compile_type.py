@@ -68,28 +68,28 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [type_with_addons(definition="none")],
             "DefinitionNotFound",
-            "no ComponentDefinition has the name none; existing: stall",
+            'no ComponentDefinition has the name "none"; existing names: "stall',
             7,
             id="1-no-definition",
         ),
         pytest.param(
             [type_with_addons(A)],
             "AddonNotFound",
-            "no Addon has the name a; existing: none",
+            'no Addon has the name "a"; existing names: none',
             9,
             id="1-no-platform-addon",
         ),
         pytest.param(
             [type_with_addons(allow=[allowed("a")])],
             "AddonNotFound",
-            "no Addon has the name a",
+            'no Addon has the name "',
             10,
             id="1-no-allowed-addon",
         ),
         pytest.param(
             [type_with_addons(componentDefinitionRef={"name": "stall", "version": "2"})],
             "DefinitionVersionMismatch",
-            'must be "", the version of the component definition, not "2"',
+            'must be "", but is "2"; the component definition has the version ""',
             8,
             id="1-no-version",
         ),
@@ -112,28 +112,28 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [annotator("a"), type_with_addons(platform("a"), A)],
             "InstanceIdMissing",
-            "a has 2 instances, and each of them",
+            'the addon "a" has 2 instances, and each of them',
             9,
             id="3-no-id",
         ),
         pytest.param(
             [annotator("a"), type_with_addons(platform("a", "default"), platform("a"))],
             "InstanceIdMissing",
-            "a has 2 instances",
+            'the addon "a" has 2 instances',
             11,
             id="3-no-id-beside-one-that-it-would-have",
         ),
         pytest.param(
             [annotator("a"), type_with_addons(A, A)],
             "InstanceIdDuplicate",
-            "a/x is declared twice",
+            '/x" is declared twice',
             12,
             id="3-one-id-twice",
         ),
         pytest.param(
             [annotator("3a", "developer"), type_with_addons(allow=[allowed("3a")])],
             "AddonKeyInvalid",
-            "of the addon 3a is not a valid field name",
+            'of the addon "3a" is not a valid field name',
             10,
             id="3-no-key",
         ),
@@ -141,14 +141,14 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [annotator("a"), type_with_addons(platform("a", "x", {"n": 1}))],
             "UnknownField",
-            "config.n is unknown",
+            "config.n is an unknown",
             12,
             id="4-config",
         ),
         pytest.param(
             [addon_with_parameters("a", n="integer"), type_with_addons(platform("a", "x", {"n": "y"}))],
             "SchemaValidation",
-            'spec.platformAddons[0].config.n must be an integer, not "y"',
+            'spec.platformAddons[0].config.n must be an integer, but is "y"',
             12,
             id="4-type",
         ),
@@ -186,7 +186,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [addon_with_parameters("a", "developer"), type_with_addons(allow=[allowed("a", {"n": 1})])],
             "UnknownField",
-            "defaults.n is unknown",
+            "defaults.n is an unknown",
             12,
             id="4-unknown-defaults",
         ),
@@ -254,49 +254,49 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [annotator("a", requires=["b"]), type_with_addons(A)],
             "AddonRequirementMissing",
-            "a requires the addon b, which is not in use",
+            'the addon "a" requires the addon "b", which is not in use',
             9,
             id="6-required",
         ),
         pytest.param(
             [annotator("a", requires=["b"]), annotator("b", "developer"), type_with_addons(A, allow=[allowed("b")])],
             "AddonRequirementMissing",
-            "a requires the addon b",
+            'the addon "a" requires the addon "b"',
             9,
             id="6-by-a-platform-addon-of-developers",
         ),
         pytest.param(
             [annotator("a", "developer", requires=["b"]), annotator("b"), type_with_addons(allow=[allowed("a")])],
             "AddonRequirementMissing",
-            "a requires the addon b",
+            'the addon "a" requires the addon "b"',
             10,
             id="6-not-in-this-type",
         ),
         pytest.param(
             [addon_with_conflict("a", "b"), annotator("b"), type_with_addons(A, B)],
             "AddonConflict",
-            "a excludes the addon b, but both addons are in use (no",
+            '" excludes the addon "b", but both addons are in use (no',
             9,
             id="6-row-48-the-first-excludes",
         ),
         pytest.param(
             [annotator("a"), addon_with_conflict("b", "a"), type_with_addons(A, B)],
             "AddonConflict",
-            "b excludes the addon a, but both addons are in use",
+            '" excludes the addon "a", but both addons are in use',
             11,
             id="6-row-48-the-second-excludes",
         ),
         pytest.param(
             [addon_with_conflict("a", "b"), annotator("b", "developer"), type_with_addons(A, allow=[allowed("b")])],
             "AddonConflict",
-            "a excludes the addon b",
+            '" excludes the addon "',
             9,
             id="6-a-platform-addon-excludes-an-allowed-one",
         ),
         pytest.param(
             [annotator("a"), addon_with_conflict("b", "a", "developer"), type_with_addons(A, allow=[allowed("b")])],
             "AddonConflict",
-            "b excludes the addon a",
+            '" excludes the addon "',
             13,
             id="6-an-allowed-one-excludes-a-platform-addon",
         ),
@@ -356,7 +356,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
                 type_with_addons(allow=[allowed("a-b"), allowed("a.b")]),
             ],
             "AddonKeyCollision",
-            "has the key aB, which is also the key of another addon",
+            'has the key "aB", which is also the key of another addon',
             11,
             id="8-two-keys",
         ),
@@ -379,7 +379,7 @@ def test_row_50_addon_key_equal_to_a_definition_field() -> None:
 
     assert list_codes(result) == ["AddonKeyCollision"]
     assert (
-        "has the key aB, which is also a field of the definition" in find_finding(result, "AddonKeyCollision").message
+        'has the key "aB", which is also a field of the definition' in find_finding(result, "AddonKeyCollision").message
     )
 
 
@@ -474,7 +474,7 @@ def test_missing_instance_id_is_an_info() -> None:
     (item,) = list_findings(result)
     assert (item.code, item.severity) == ("InstanceIdImplicit", "info")
     assert item.message == (
-        'a has no instanceId, so that the ID of the instance is "default"; set instanceId, so that resource names stay the same when a second'
+        'the addon "a" has no instanceId, so that the ID of the instance is "default"; set instanceId, so that resource names stay the same when a second'
         " instance is added"
     )
 

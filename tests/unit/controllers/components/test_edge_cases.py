@@ -301,7 +301,7 @@ def test_row_44_patch_of_another_kind_has_no_effect() -> None:
     assert list_codes(result) == ["PatchTargetNotFound"]
     output = find_finding(result, "PatchTargetNotFound")
     assert (output.severity, output.location.object) == ("warning", "Addon/_cluster/only")
-    assert "the patch of only/i has no effect" in output.message
+    assert 'the patch of the addon "only/i" has no effect' in output.message
     assert "x" not in read_objects(result)["deployment-bread.yaml"]["spec"]
 
 

@@ -63,13 +63,11 @@ def lint(*texts: str, on: str = "") -> list[str]:
         pytest.param(DEFINITION, "Unused: ComponentDefinition spare is not used: no ComponentType or"
                      " Component uses this definition", id="a-definition"),
         pytest.param(f"{ADDON}---\n{DEFINITION}---\n{TYPE}",
-                     "Unused: ComponentType spare-thing is not used: no component has the kind SpareThing", id="a-type"),
+                     "Unused: ComponentType spare-thing is not used: no component has the kind \"SpareThing\"", id="a-type"),
         pytest.param(f"{ENVIRONMENT}{{clusters: [east]}}\n",
                      "Unused: Environment stage is not used: no EnvBinding names this environment", id="an-environment"),
-        pytest.param(build("bred"), "BuildUnused: Build square/bred is not used: no component in namespace square"
-                     " has the name bred; existing: bread; did you mean bread?", id="a-build-without-a-component"),
-        pytest.param(build("bread.fare"), "BuildUnused: Build square/bread.fare is not used: bread runs in fair,"
-                     " not in fare; did you mean fair?", id="a-build-for-another-environment"),
+        pytest.param(build("bred"), "BuildUnused: Build square/bred is not used: no component in namespace \"square\" has the name \"bred\"; existing names: \"bread\"; did you mean \"bread\"?", id="a-build-without-a-component"),
+        pytest.param(build("bread.fare"), "BuildUnused: Build square/bread.fare is not used: the component \"bread\" runs only in the environments \"fair\", but the name contains \"fare\"; did you mean \"fair\"?", id="a-build-for-another-environment"),
         pytest.param(build("bread.fair"), "", id="a-build-for-its-environment"),
         pytest.param(build("bread"), "", id="a-build-for-all"),
     ],
@@ -82,7 +80,7 @@ def test_environment_without_clusters_is_reported() -> None:
     (item,) = lint(f"{ENVIRONMENT}{{clusterSelector: {{matchLabels: {{nothing: here}}}}}}\n")
 
     assert item.startswith(
-        "SelectorMatchesNothing: spec.clusterSelector matches no cluster: no cluster has a label nothing"
+        'SelectorMatchesNothing: spec.clusterSelector matches no cluster: no cluster has the label "nothing"'
     )
 
 

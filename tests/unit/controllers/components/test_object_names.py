@@ -127,7 +127,7 @@ def test_unusable_name_has_a_reason() -> None:
     result = reconcile(config_without_kind("Addon", write_object("Addon", "lamp", {"wat": 1})))
 
     assert list_codes(result) == ["AddonNotFound", "ComponentTypeNotReady", "UnknownField"]
-    assert find_finding(result, "AddonNotFound").message == "Addon lamp is invalid"
+    assert find_finding(result, "AddonNotFound").message == 'Addon "lamp" is invalid'
     assert read_ready(result, "Addon", "lamp")[0] == "False"
 
 
@@ -145,7 +145,7 @@ def test_kinds_that_controllers_read_are_reserved() -> None:
     result = reconcile([definition(), component_type(name="plugin-preset")], reserved_kinds=frozenset({"PluginPreset"}))
 
     assert list_codes(result) == ["GeneratedKindReserved"]
-    assert "generates the kind PluginPreset" in find_finding(result, "GeneratedKindReserved").message
+    assert 'generates the kind "PluginPreset' in find_finding(result, "GeneratedKindReserved").message
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,8 @@ def test_two_types_with_the_same_kind_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "hint"), [("Other", ""), ("MarketStal", "; did you mean MarketStall?"), ("marketStall", "; did you mean")]
+    ("kind", "hint"),
+    [("Other", ""), ("MarketStal", '; did you mean "MarketStall"?'), ("marketStall", "; did you mean")],
 )
 def test_component_of_an_unknown_kind_is_reported(kind: str, hint: str) -> None:
     """The result does not depend on a binding."""
@@ -189,7 +190,7 @@ def test_component_of_an_unknown_kind_is_reported(kind: str, hint: str) -> None:
     assert list_codes(result) == ["ComponentTypeNotFound"]
     message = find_finding(result, "ComponentTypeNotFound").message
     assert message.startswith(
-        f"{kind} square/bread: no ComponentType generates the kind {kind}; generated kinds: MarketStall"
+        f'{kind} square/bread: no ComponentType generates the kind "{kind}"; generated kinds: "MarketStall"'
     )
     assert hint in message
     assert read_ready(result, kind, "bread") == ("False", "ComponentTypeNotFound")
@@ -214,7 +215,7 @@ def test_type_that_is_not_ready_stops_only_its_components() -> None:
     message = find_stalled(result, "cake-fair").conditions[0].message
     assert message == (
         "Broken square/cake uses ComponentType broken, which is not ready:"
-        " no ComponentDefinition has the name none; existing: stall"
+        ' no ComponentDefinition has the name "none"; existing names: "stall"'
     )
 
 
@@ -276,7 +277,7 @@ def test_environment_in_two_namespaces_is_unusable(namespace: str) -> None:
     result = reconcile(full_config(definition(), component_type(), environment(namespace=namespace)))
 
     assert list_codes(result) == ["DuplicateObject", "EnvironmentNotFound"]
-    assert "Environment fair is declared more than once" in find_finding(result, "EnvironmentNotFound").message
+    assert 'Environment "fair" is declared more than once' in find_finding(result, "EnvironmentNotFound").message
     assert [stalled_variant.owner.key.name for stalled_variant in result.stalled] == ["bread-fair"]
 
 

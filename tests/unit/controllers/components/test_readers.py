@@ -119,7 +119,7 @@ def test_unknown_field_is_refused_unless_it_starts_with_x(kind: str) -> None:
 
     code, message = read_only_error(kind, {"wat": 1})
     assert code == "UnknownField"
-    assert message.startswith("spec.wat is unknown; allowed are ")
+    assert message.startswith("spec.wat is an unknown field; allowed fields: ")
 
 
 @pytest.mark.parametrize("kind", ["MarketStall", "Build"])
@@ -171,13 +171,15 @@ def test_unknown_api_version_is_refused(kind: str) -> None:
     group = GLUE.partition("/")[0] if kind in ("Environment", "Build") else "platform"
 
     assert read_object_findings(kind, api=f"{group}/v9") == [
-        (INVALID[kind], f'apiVersion must be {group}/v1alpha1, not "{group}/v9"')
+        (INVALID[kind], f'apiVersion must be "{group}/v1alpha1", but is "{group}/v9"')
     ]
 
 
 @pytest.mark.parametrize("kind", READERS)
 def test_unknown_top_level_field_is_refused(kind: str) -> None:
-    message = "data is unknown; allowed are apiVersion, kind, metadata, spec, status; did you mean metadata?"
+    message = (
+        'data is an unknown field; allowed fields: apiVersion, kind, metadata, spec, status; did you mean "metadata"?'
+    )
 
     assert read_object_findings(kind, data={}) == [("UnknownField", message)]
     assert read_object_findings(kind, status={"any": 1}) == []
@@ -218,7 +220,7 @@ def test_spec_must_be_a_mapping(kind: str, spec: Any) -> None:
     code, message = read_object_findings(kind, spec=spec)[0]
 
     assert code == INVALID[kind]
-    assert message.startswith("spec must be a mapping, not ")
+    assert message.startswith("spec must be a mapping, but is ")
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -243,12 +245,14 @@ DEFINITION = "ComponentDefinitionInvalid"
         pytest.param(
             {"resources": []}, DEFINITION, "spec.resources must be a list with at least one resource", id="empty"
         ),
-        pytest.param({"resources": {"a": 1}}, DEFINITION, "spec.resources must be a list, not a mapping", id="no-list"),
-        pytest.param({"resources": [3]}, DEFINITION, "spec.resources[0] must be a mapping, not 3", id="no-mapping"),
+        pytest.param(
+            {"resources": {"a": 1}}, DEFINITION, "spec.resources must be a list, but is a mapping", id="no-list"
+        ),
+        pytest.param({"resources": [3]}, DEFINITION, "spec.resources[0] must be a mapping, but is 3", id="no-mapping"),
         pytest.param(
             {"resources": [resource(VALUES_TEMPLATE, foreach=TRUE)]},
             "UnknownField",
-            "did you mean forEach?",
+            'did you mean "forEach"?',
             id="unknown",
         ),
         pytest.param(
@@ -269,19 +273,19 @@ DEFINITION = "ComponentDefinitionInvalid"
         pytest.param(
             {"resources": [resource({**VALUES_TEMPLATE, "kind": ""})]},
             DEFINITION,
-            'must be the name of a kind and must not contain expressions, not ""',
+            'must be the name of a kind and must not contain expressions, but is ""',
             id="kind-empty",
         ),
         pytest.param(
             {"resources": [resource({**VALUES_TEMPLATE, "kind": 3})]},
             DEFINITION,
-            "must be the name of a kind and must not contain expressions, not 3",
+            "must be the name of a kind and must not contain expressions, but is 3",
             id="kind-int",
         ),
         pytest.param(
             {"resources": [resource({**VALUES_TEMPLATE, "kind": "${metadata.name}"})]},
             DEFINITION,
-            'template.kind must be the name of a kind and must not contain expressions, not "${metadata.name}"',
+            'template.kind must be the name of a kind and must not contain expressions, but is "${metadata.name}"',
             id="kind-is-literal",
         ),
         pytest.param(
@@ -293,39 +297,41 @@ DEFINITION = "ComponentDefinitionInvalid"
         pytest.param(
             {"resources": [resource(VALUES_TEMPLATE, forEach="${[1]}", var="a-b")]},
             "CelSyntax",
-            'spec.resources[0].var must be a name of letters, digits and _, and not a reserved word of CEL, not "a-b"',
+            'spec.resources[0].var must be a name of letters, digits and _, and not a reserved word of CEL, but is "a-b"',
             id="var-is-no-name",
         ),
         pytest.param(
             {"resources": [resource(VALUES_TEMPLATE, forEach="${[1]}", var="in")]},
             "CelSyntax",
-            'not "in"',
+            ' is "in"',
             id="var-is-a-word",
         ),
         pytest.param(
             {"resources": [resource(VALUES_TEMPLATE, includeWhen="yes")]},
             "ConditionType",
-            'spec.resources[0].includeWhen must be true, false, or an expression that returns one of them, not "yes"',
+            'spec.resources[0].includeWhen must be true, false, or an expression that returns one of them, but is "yes"',
             id="condition-of-text",
         ),
-        pytest.param({"schema": []}, "ShorthandFieldType", "spec.schema must be a mapping, not []", id="schema-list"),
+        pytest.param(
+            {"schema": []}, "ShorthandFieldType", "spec.schema must be a mapping, but is []", id="schema-list"
+        ),
         pytest.param(
             {"schema": {"parameters": "string"}},
             "ShorthandFieldType",
-            'spec.schema.parameters must be a mapping of names to types, not "string"',
+            'spec.schema.parameters must be a mapping of names to types, but is "string"',
             id="schema-section-that-is-text",
         ),
         pytest.param(
             {"schema": {"requiredByDefault": "yes"}},
             "ShorthandFieldType",
-            'spec.schema.requiredByDefault must be true or false, not "yes"',
+            'spec.schema.requiredByDefault must be true or false, but is "yes"',
             id="schema-switch-that-is-text",
         ),
         pytest.param(
             {"schema": {"params": {}}},
             "UnknownField",
-            "spec.schema.params is unknown; allowed are types, parameters, envOverrides, requiredByDefault; "
-            "did you mean parameters?",
+            "spec.schema.params is an unknown field; allowed fields: types, parameters, envOverrides, requiredByDefault; "
+            'did you mean "parameters"?',
             id="schema-misspelt",
         ),
     ],
@@ -363,25 +369,25 @@ ADDON = "AddonInvalid"
     ("spec", "code", "message"),
     [
         pytest.param({"outputs": []}, "FeatureNotSupported", "spec.outputs is not supported", id="outputs"),
-        pytest.param({"displayName": 3}, ADDON, "spec.displayName must be a string, not 3", id="display-name"),
-        pytest.param({"description": []}, ADDON, "spec.description must be a string, not []", id="description"),
-        pytest.param({"icon": {}}, ADDON, "spec.icon must be a string, not {}", id="icon"),
+        pytest.param({"displayName": 3}, ADDON, "spec.displayName must be a string, but is 3", id="display-name"),
+        pytest.param({"description": []}, ADDON, "spec.description must be a string, but is []", id="description"),
+        pytest.param({"icon": {}}, ADDON, "spec.icon must be a string, but is {}", id="icon"),
         pytest.param(
-            {"condition": "spec.on"}, "ConditionType", 'that returns one of them, not "spec.on"', id="condition"
+            {"condition": "spec.on"}, "ConditionType", 'that returns one of them, but is "spec.on"', id="condition"
         ),
         pytest.param({"condition": "${spec.on}"}, "CelUndefinedField", "spec has no field 'on'", id="unknown-field"),
         pytest.param({"condition": "${item}"}, "CelUndeclared", "undeclared variable 'item'", id="undeclared"),
         pytest.param({"condition": "${target}"}, "CelUndeclared", "undeclared variable 'target'", id="no-target-yet"),
-        pytest.param({"targets": {}}, "TargetInvalid", "spec.targets must be a list, not {}", id="targets"),
+        pytest.param({"targets": {}}, "TargetInvalid", "spec.targets must be a list, but is {}", id="targets"),
         pytest.param({"targets": [{}]}, "TargetEmpty", "spec.targets[0] must have at least one of", id="target-empty"),
         pytest.param(
             {"targets": [{"resourceType": "A", "kind": "A"}]},
             "UnknownField",
-            "spec.targets[0].kind is unknown",
+            "spec.targets[0].kind is an unknown",
             id="target",
         ),
-        pytest.param({"creates": {}}, ADDON, "spec.creates must be a list, not {}", id="creates"),
-        pytest.param({"creates": ["a"]}, ADDON, 'spec.creates[0] must be a mapping, not "a"', id="creates-text"),
+        pytest.param({"creates": {}}, ADDON, "spec.creates must be a list, but is {}", id="creates"),
+        pytest.param({"creates": ["a"]}, ADDON, 'spec.creates[0] must be a mapping, but is "a"', id="creates-text"),
         pytest.param(
             {"creates": [{"id": "a"}]},
             ADDON,
@@ -421,7 +427,7 @@ ADDON = "AddonInvalid"
             'spec.creates[1].id must be unique, but "a" is used twice',
             id="id-twice",
         ),
-        pytest.param({"patches": {}}, ADDON, "spec.patches must be a list, not {}", id="patches"),
+        pytest.param({"patches": {}}, ADDON, "spec.patches must be a list, but is {}", id="patches"),
         pytest.param(
             addon_spec_with_patch(operations=[]),
             ADDON,
@@ -435,7 +441,10 @@ ADDON = "AddonInvalid"
             id="no-form",
         ),
         pytest.param(
-            addon_spec_with_patch(patch=None, operations={}), ADDON, "operations must be a list, not {}", id="no-list"
+            addon_spec_with_patch(patch=None, operations={}),
+            ADDON,
+            "operations must be a list, but is {}",
+            id="no-list",
         ),
         pytest.param(
             addon_spec_with_patch(patch=None, operations=[3]), ADDON, "operations[0] must be a mapping", id="no-mapping"
@@ -459,10 +468,13 @@ ADDON = "AddonInvalid"
             id="target-of-nothing",
         ),
         pytest.param(
-            addon_spec_with_patch(onMissing="no"), ADDON, 'must be one of error, skip, not "no"', id="on-missing"
+            addon_spec_with_patch(onMissing="no"), ADDON, 'must be "error" or "skip", but is "no"', id="on-missing"
         ),
         pytest.param(
-            addon_spec_with_patch(patches=[]), "UnknownField", "spec.patches[0].patches is unknown", id="patch-unknown"
+            addon_spec_with_patch(patches=[]),
+            "UnknownField",
+            "spec.patches[0].patches is an unknown",
+            id="patch-unknown",
         ),
         pytest.param(
             addon_spec_with_patch(condition="${item}", forEach="${[true]}"),
@@ -482,19 +494,19 @@ ADDON = "AddonInvalid"
         pytest.param(
             addon_spec_with_patch(patch={"op": "move", "path": "/a", "value": 1}),
             "PatchOpUnsupported",
-            'merge, not "move"',
+            'merge", but is "move"',
             id="op",
         ),
         pytest.param(
             addon_spec_with_patch(patch={"op": "Add", "path": "/a", "value": 1}),
             "PatchOpUnsupported",
-            'not "Add"',
+            ' is "Add"',
             id="op-in-caps",
         ),
         pytest.param(
             addon_spec_with_patch(patch={"op": "add", "path": "/a", "value": 1, "from": "/b"}),
             "UnknownField",
-            "spec.patches[0].patch.from is unknown",
+            "spec.patches[0].patch.from is an unknown",
             id="op-unknown",
         ),
         pytest.param(addon_spec_with_patch(patch={"op": "add", "path": "/", "value": 1}), "PathRoot", '"/"', id="root"),
@@ -509,14 +521,14 @@ ADDON = "AddonInvalid"
         pytest.param(
             {"dependencies": {"conflictsWith": [{"addon": "a", "why": ""}]}},
             "UnknownField",
-            "allowed are addon, rea",
+            "allowed fields: addon, rea",
             id="conflicts",
         ),
-        pytest.param({"dependencies": {"loadOrder": []}}, ADDON, "loadOrder must be a mapping, not []", id="order"),
+        pytest.param({"dependencies": {"loadOrder": []}}, ADDON, "loadOrder must be a mapping, but is []", id="order"),
         pytest.param(
             {"dependencies": {"loadOrder": {"after": [{"addon": "a"}]}}},
             ADDON,
-            'loadOrder.after[0] must be the name of an addon, not {"addon":"a"}',
+            'loadOrder.after[0] must be the name of an addon, but is {"addon":"a"}',
             id="after",
         ),
         pytest.param(
@@ -618,8 +630,8 @@ def test_roles_of_an_addon(label: Any, sides: set[str] | None) -> None:
     )
 
     assert (set(read.allowed_roles) if read else None) == sides
-    assert [finding.message.partition(", not ")[0] for finding in findings] == (
-        [] if sides else ["metadata.labels.allowedFor must be one of platform-engineer, developer, both"]
+    assert [finding.message.partition(", but is ")[0] for finding in findings] == (
+        [] if sides else ['metadata.labels.allowedFor must be one of "platform-engineer", "developer", "both"']
     )
 
 
@@ -651,32 +663,38 @@ TYPE = "ComponentTypeInvalid"
         pytest.param(
             {"componentDefinitionRef": {"name": "stall", "version": 1.0}},
             TYPE,
-            "version must be a string, not 1.0",
+            "version must be a string, but is 1.0",
             id="version",
         ),
         pytest.param(
             {"componentDefinitionRef": {"name": "stall", "kind": "A"}},
             "UnknownField",
-            "allowed are name, version",
+            "allowed fields: name, version",
             id="ref",
         ),
-        pytest.param({"platformAddons": {}}, TYPE, "spec.platformAddons must be a list, not {}", id="platform"),
-        pytest.param({"platformAddons": ["a"]}, TYPE, 'platformAddons[0] must be a mapping, not "a"', id="name-alone"),
+        pytest.param({"platformAddons": {}}, TYPE, "spec.platformAddons must be a list, but is {}", id="platform"),
+        pytest.param(
+            {"platformAddons": ["a"]}, TYPE, 'platformAddons[0] must be a mapping, but is "a"', id="name-alone"
+        ),
         pytest.param({"platformAddons": [{}]}, TYPE, "platformAddons[0].name must be a string", id="no-name"),
         pytest.param(
             {"platformAddons": [{"name": "a", "enabled": True}]},
             "UnknownField",
-            "platformAddons[0].enabled is unknown",
+            "platformAddons[0].enabled is an unknown",
             id="platform-unknown",
         ),
         pytest.param(
-            {"platformAddons": [{"name": "a", "instanceId": 3}]}, TYPE, "must be a string, not 3", id="id-int"
+            {"platformAddons": [{"name": "a", "instanceId": 3}]}, TYPE, "must be a string, but is 3", id="id-int"
         ),
-        pytest.param({"platformAddons": [{"name": "a", "instanceId": ""}]}, TYPE, 'not ""', id="id-empty"),
-        pytest.param({"platformAddons": [{"name": "a", "instanceId": "../b"}]}, TYPE, 'not "../b"', id="id-is-a-path"),
+        pytest.param({"platformAddons": [{"name": "a", "instanceId": ""}]}, TYPE, 'but is ""', id="id-empty"),
+        pytest.param({"platformAddons": [{"name": "a", "instanceId": "../b"}]}, TYPE, ' is "../b"', id="id-is-a-path"),
         pytest.param({"platformAddons": [{"name": "a", "config": []}]}, TYPE, "config must be a mapping", id="config"),
-        pytest.param({"developerAddons": []}, TYPE, "spec.developerAddons must be a mapping, not []", id="developer"),
-        pytest.param({"developerAddons": {"list": []}}, "UnknownField", "allowed are allowed", id="developer-unknown"),
+        pytest.param(
+            {"developerAddons": []}, TYPE, "spec.developerAddons must be a mapping, but is []", id="developer"
+        ),
+        pytest.param(
+            {"developerAddons": {"list": []}}, "UnknownField", "allowed fields: allowed", id="developer-unknown"
+        ),
         pytest.param(
             {"developerAddons": {"allowed": [{"name": "a"}, {"name": "a"}]}},
             TYPE,
@@ -701,7 +719,7 @@ TYPE = "ComponentTypeInvalid"
             "allowed[0].config",
             id="allowed-unknown",
         ),
-        pytest.param({"validation": {"rule": []}}, "UnknownField", "did you mean rules?", id="validation"),
+        pytest.param({"validation": {"rule": []}}, "UnknownField", 'did you mean "rules"?', id="validation"),
     ],
 )
 def test_invalid_type_is_refused(spec: Spec, code: str, message: str) -> None:
@@ -730,19 +748,21 @@ COMPONENT = "ComponentInvalid"
     [
         pytest.param({"componentDefinition": ""}, COMPONENT, "spec.componentDefinition must be a string", id="nothing"),
         pytest.param(
-            {"componentDefinition": {"name": "a"}}, COMPONENT, "must be a string, not a mapping", id="mapping"
+            {"componentDefinition": {"name": "a"}}, COMPONENT, "must be a string, but is a mapping", id="mapping"
         ),
-        pytest.param({"parameters": []}, COMPONENT, "spec.parameters must be a mapping, not []", id="parameters"),
-        pytest.param({"addons": {}}, COMPONENT, "spec.addons must be a list, not {}", id="addons"),
+        pytest.param({"parameters": []}, COMPONENT, "spec.parameters must be a mapping, but is []", id="parameters"),
+        pytest.param({"addons": {}}, COMPONENT, "spec.addons must be a list, but is {}", id="addons"),
         pytest.param({"addons": [{"config": {}}]}, COMPONENT, "spec.addons[0].name must be a string", id="no-name"),
-        pytest.param({"addons": [{"name": "a", "instanceId": "A"}]}, COMPONENT, 'digit at both ends, not "A"', id="id"),
         pytest.param(
-            {"addons": [{"name": "a", "config": 3}]}, COMPONENT, "config must be a mapping, not 3", id="config"
+            {"addons": [{"name": "a", "instanceId": "A"}]}, COMPONENT, 'digit at both ends, but is "A"', id="id"
+        ),
+        pytest.param(
+            {"addons": [{"name": "a", "config": 3}]}, COMPONENT, "config must be a mapping, but is 3", id="config"
         ),
         pytest.param(
             {"addons": [{"name": "a", "condition": TRUE}]},
             "UnknownField",
-            "allowed are name, instanceId, config",
+            "allowed fields: name, instanceId, config",
             id="unknown",
         ),
     ],
@@ -773,19 +793,23 @@ BINDING = "EnvBindingInvalid"
 @pytest.mark.parametrize(
     ("spec", "code", "message"),
     [
-        pytest.param({"owner": "bread"}, BINDING, 'spec.owner must be a mapping, not "bread"', id="owner"),
-        pytest.param({"owner": {"name": "bread"}}, "UnknownField", "allowed are componentName, namespace", id="name"),
-        pytest.param({"owner": {"componentName": 3}}, BINDING, "componentName must be a string, not 3", id="owner-int"),
+        pytest.param({"owner": "bread"}, BINDING, 'spec.owner must be a mapping, but is "bread"', id="owner"),
+        pytest.param(
+            {"owner": {"name": "bread"}}, "UnknownField", "allowed fields: componentName, namespace", id="name"
+        ),
+        pytest.param(
+            {"owner": {"componentName": 3}}, BINDING, "componentName must be a string, but is 3", id="owner-int"
+        ),
         pytest.param({"environment": ""}, BINDING, "spec.environment must be a string that is not empty", id="nowhere"),
         pytest.param({"environment": {"name": "fair"}}, BINDING, "spec.environment must be a string", id="mapping"),
         pytest.param({"environment": "../fair"}, BINDING, '"../fair" must contain', id="environment-is-a-path"),
         pytest.param({"environment": "fair.lock"}, BINDING, 'must not end in ".lock"', id="environment-is-a-lock"),
-        pytest.param({"overrides": [1]}, BINDING, "spec.overrides must be a mapping, not a list", id="overrides"),
-        pytest.param({"addonOverrides": 3}, BINDING, "spec.addonOverrides must be a mapping, not 3", id="addons"),
+        pytest.param({"overrides": [1]}, BINDING, "spec.overrides must be a mapping, but is a list", id="overrides"),
+        pytest.param({"addonOverrides": 3}, BINDING, "spec.addonOverrides must be a mapping, but is 3", id="addons"),
         pytest.param(
             {"addonOverrides": {"lamp": "on"}},
             BINDING,
-            'spec.addonOverrides.lamp must be a mapping, not "on"',
+            'spec.addonOverrides.lamp must be a mapping, but is "on"',
             id="addon",
         ),
         pytest.param(
@@ -794,8 +818,10 @@ BINDING = "EnvBindingInvalid"
             "spec.platformAddonOverrides.lamp must be a mapping",
             id="platform-addon",
         ),
-        pytest.param({"endpoints": {}}, BINDING, "spec.endpoints must be a list, not {}", id="endpoints"),
-        pytest.param({"endpoints": [{"url": "a"}]}, "UnknownField", "allowed are name, host", id="endpoint-unknown"),
+        pytest.param({"endpoints": {}}, BINDING, "spec.endpoints must be a list, but is {}", id="endpoints"),
+        pytest.param(
+            {"endpoints": [{"url": "a"}]}, "UnknownField", "allowed fields: name, host", id="endpoint-unknown"
+        ),
         pytest.param({"endpoints": [{"name": 3}]}, BINDING, "spec.endpoints[0].name must be a string", id="endpoint"),
     ],
 )
@@ -825,7 +851,7 @@ def test_environment_name_with_dots_is_valid() -> None:
             "Environment",
             {"clusterSelector": {"labels": {}}},
             "SelectorInvalid",
-            "spec.clusterSelector.labels is unknown; allowed are matchLabels",
+            "spec.clusterSelector.labels is an unknown field; allowed fields: matchLabels",
             id="selector",
         ),
         pytest.param("Build", {"workload": []}, "BuildInvalid", "spec.workload must be a mapping", id="workload"),

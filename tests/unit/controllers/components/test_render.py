@@ -45,26 +45,34 @@ def incomplete_manifest(**changed: Any) -> Template:
     ("template", "why"),
     [
         pytest.param(
-            incomplete_manifest(apiVersion=None), "apiVersion must be a string that is not empty, not null", id="no-api"
+            incomplete_manifest(apiVersion=None),
+            "apiVersion must be a string that is not empty, but is null",
+            id="no-api",
         ),
         pytest.param(
-            incomplete_manifest(apiVersion="${1}"), "apiVersion must be a string that is not empty, not 1", id="api-int"
+            incomplete_manifest(apiVersion="${1}"),
+            "apiVersion must be a string that is not empty, but is 1",
+            id="api-int",
         ),
         pytest.param(
-            incomplete_manifest(apiVersion="${''}"), 'apiVersion must be a string that is not empty, not ""', id="api"
+            incomplete_manifest(apiVersion="${''}"),
+            'apiVersion must be a string that is not empty, but is ""',
+            id="api",
         ),
         pytest.param(
             incomplete_manifest(apiVersion="../../etc/v1"),
-            'must be a valid Kubernetes API version such as apps/v1, not "../../etc/v1"',
+            'must be a valid Kubernetes API version such as apps/v1, but is "../../etc/v1"',
             id="api-path",
         ),
         pytest.param(
             incomplete_manifest(apiVersion="a/b/v1"),
-            'must be a valid Kubernetes API version such as apps/v1, not "a/b/v1"',
+            'must be a valid Kubernetes API version such as apps/v1, but is "a/b/v1"',
             id="api-of-three",
         ),
         pytest.param(
-            incomplete_manifest(kind="../Secret"), 'kind must consist of letters and digits, not "../Secret"', id="kind"
+            incomplete_manifest(kind="../Secret"),
+            'kind must consist of letters and digits, but is "../Secret"',
+            id="kind",
         ),
         pytest.param(
             incomplete_manifest(metadata=None), "metadata.name must be a string of 1 to 253", id="no-metadata"
@@ -72,12 +80,12 @@ def incomplete_manifest(**changed: Any) -> Template:
         pytest.param(
             incomplete_manifest(metadata=[]), "metadata.name must be a string of 1 to 253", id="metadata-list"
         ),
-        pytest.param(incomplete_manifest(metadata={}), "characters, not null", id="no-name"),
+        pytest.param(incomplete_manifest(metadata={}), "characters, but is null", id="no-name"),
         pytest.param(
-            incomplete_manifest(metadata={"name": "${omit()}"}), "characters, not null", id="name-is-left-out"
+            incomplete_manifest(metadata={"name": "${omit()}"}), "characters, but is null", id="name-is-left-out"
         ),
-        pytest.param(incomplete_manifest(metadata={"name": "${7}"}), "characters, not 7", id="name-int"),
-        pytest.param(incomplete_manifest(metadata={"name": ""}), 'characters, not ""', id="name-empty"),
+        pytest.param(incomplete_manifest(metadata={"name": "${7}"}), "characters, but i", id="name-int"),
+        pytest.param(incomplete_manifest(metadata={"name": ""}), "characters, but is", id="name-empty"),
         pytest.param(
             incomplete_manifest(metadata={"name": "n" * 254}), "metadata.name must be a string of 1 to 253", id="long"
         ),
@@ -122,7 +130,7 @@ def test_invalid_object_after_a_patch_names_the_addon(change: Any) -> None:
     result = reconcile(config_of_templates(manifest(), addons=[addon("a0", {"patches": [change]})]))
 
     assert list_codes(result) == ["RenderedObjectInvalid"]
-    assert find_finding(result, "RenderedObjectInvalid").message.endswith("; it was patched by a0/i")
+    assert find_finding(result, "RenderedObjectInvalid").message.endswith('; these addons patched it: "a0/i"')
 
 
 @pytest.mark.parametrize(
@@ -151,7 +159,9 @@ def test_addon_cannot_change_the_namespace() -> None:
     )
 
     message = find_finding(result, "NamespaceNotAllowed").message
-    assert message.endswith('must be square, the namespace of the component, not "other"; it was patched by a0/i')
+    assert message.endswith(
+        'its namespace must be the namespace of the component ("square"), but is "other"; these addons patched it: "a0/i"'
+    )
 
 
 def addon_that_creates(name: str, **more: Any) -> str:
@@ -258,7 +268,7 @@ def test_undeclared_x_fields_are_ignored() -> None:
 def test_unknown_field_of_a_component_is_reported() -> None:
     result = reconcile(full_config(SIZED, component_type(), of=component({"bogus": 1})))
 
-    assert find_finding(result, "UnknownField").message == "spec.bogus is unknown; allowed are most, size"
+    assert find_finding(result, "UnknownField").message == "spec.bogus is an unknown field; allowed fields: most, size"
 
 
 def test_component_values_are_not_evaluated() -> None:

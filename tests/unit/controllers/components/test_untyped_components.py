@@ -117,7 +117,7 @@ def test_overrides_of_the_only_instance(instance: str, key: str, codes: list[str
     ("key", "step"),
     [
         ("same", "set a different instanceId for each addon"),
-        ("default", "use one of the keys deskLamp, awning"),
+        ("default", 'use one of the keys "deskLamp", "awning"'),
     ],
 )
 def test_override_of_an_ambiguous_instance_id(key: str, step: str) -> None:
@@ -128,7 +128,7 @@ def test_override_of_an_ambiguous_instance_id(key: str, step: str) -> None:
 
     assert list_codes(result) == ["OverrideKeyAmbiguous"]
     message = find_finding(result, "OverrideKeyAmbiguous").message
-    assert message == f"spec.addonOverrides.{key} matches several addons: desk-lamp/{key} and awning/{key}; {step}"
+    assert message == f'spec.addonOverrides.{key} matches several addons: "desk-lamp/{key}" and "awning/{key}"; {step}'
 
 
 def test_platform_addon_overrides_are_refused() -> None:
@@ -145,11 +145,11 @@ def test_platform_addon_overrides_are_refused() -> None:
             [],
             untyped_component(),
             "DefinitionNotFound",
-            "no ComponentDefinition has the name stall",
+            'no ComponentDefinition has the name "stall',
             id="no-definition",
         ),
         pytest.param(
-            [STALL], untyped_component(platform("x")), "AddonNotFound", "no Addon has the name x", id="no-addon"
+            [STALL], untyped_component(platform("x")), "AddonNotFound", 'no Addon has the name "', id="no-addon"
         ),
         pytest.param(
             [STALL, annotator("x")],
@@ -162,21 +162,21 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL, annotator("3x", "developer")],
             untyped_component(platform("3x")),
             "AddonKeyInvalid",
-            "of the addon 3x is not a valid field name",
+            'of the addon "3x" is not a valid field name',
             id="key",
         ),
         pytest.param(
             [STALL, LAMP],
             untyped_component(platform("desk-lamp"), platform("desk-lamp", "a")),
             "InstanceIdMissing",
-            "desk-lamp has 2 instances, and each of them must set instanceId",
+            'desk-lamp" has 2 instances, and each of them must set instanceId',
             id="one-without-an-id",
         ),
         pytest.param(
             [STALL, LAMP],
             untyped_component(platform("desk-lamp", "a"), platform("desk-lamp", "a")),
             "InstanceIdDuplicate",
-            "desk-lamp/a is declared twice",
+            'desk-lamp/a" is declared twice',
             id="one-id-twice",
         ),
         pytest.param(
@@ -190,7 +190,7 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL, annotator("x", "developer", requires=["y"])],
             untyped_component(platform("x")),
             "AddonRequirementMissing",
-            "x requires the addon y, which is not in use",
+            '" requires the addon "y", which is not in use',
             id="what-it-requires",
         ),
         pytest.param(
@@ -211,7 +211,7 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL],
             untyped_component(parameters={"bogus": 10}),
             "UnknownField",
-            "spec.parameters.bogus is unknown",
+            "spec.parameters.bogus is an unknown",
             id="unknown",
         ),
         pytest.param(

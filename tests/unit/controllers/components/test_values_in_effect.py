@@ -121,14 +121,18 @@ def test_values_of_a_component(of: Any, overrides: Any, changed: Any) -> None:
             11,
             id="null-for-what-holds-one",
         ),
-        pytest.param({"bogus": 1}, "UnknownField", "bogus is unknown; allowed are free, list, map", 11, id="unknown"),
-        pytest.param({"bogus": None}, "UnknownField", "bogus is unknown", 11, id="null-for-what-is-unknown"),
-        pytest.param({"nest": {"z": 1}}, "UnknownField", "nest.z is unknown; allowed are c", 12, id="unknown-inside"),
-        pytest.param({"size": 50}, "SchemaValidation", "size must be at most 9, not 50", 11, id="too-much"),
-        pytest.param({"size": "4"}, "SchemaValidation", 'size must be an integer, not "4"', 11, id="type"),
-        pytest.param({"nest": 3}, "SchemaValidation", "nest must be a mapping, not 3", 11, id="no-map"),
-        pytest.param({"list": [1]}, "SchemaValidation", "list[0] must be a string, not 1", 12, id="item"),
-        pytest.param({"map": {"k": 1}}, "SchemaValidation", "map.k must be a string, not 1", 12, id="entry"),
+        pytest.param(
+            {"bogus": 1}, "UnknownField", "bogus is an unknown field; allowed fields: free, list, map", 11, id="unknown"
+        ),
+        pytest.param({"bogus": None}, "UnknownField", "bogus is an unknown field", 11, id="null-for-what-is-unknown"),
+        pytest.param(
+            {"nest": {"z": 1}}, "UnknownField", "nest.z is an unknown field; allowed fields: c", 12, id="unknown-inside"
+        ),
+        pytest.param({"size": 50}, "SchemaValidation", "size must be at most 9, but is 50", 11, id="too-much"),
+        pytest.param({"size": "4"}, "SchemaValidation", 'size must be an integer, but is "4"', 11, id="type"),
+        pytest.param({"nest": 3}, "SchemaValidation", "nest must be a mapping, but is 3", 11, id="no-map"),
+        pytest.param({"list": [1]}, "SchemaValidation", "list[0] must be a string, but is 1", 12, id="item"),
+        pytest.param({"map": {"k": 1}}, "SchemaValidation", "map.k must be a string, but is 1", 12, id="entry"),
     ],
 )
 def test_invalid_override_is_reported(overrides: Any, code: str, message: str, line: int) -> None:
@@ -237,9 +241,14 @@ def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) 
         pytest.param(
             {"deskLamp": {"left": {"watt": 9}}}, "NotOverridable", "deskLamp.left.watt is declared in", id="by-instance"
         ),
-        pytest.param({"deskLamp": {"right": {}}}, "UnknownField", "deskLamp.right is unknown", id="another-instance"),
         pytest.param(
-            {"deskLamp": {"left": {}, "glow": "x"}}, "UnknownField", "deskLamp.left is unknown", id="instance-and-field"
+            {"deskLamp": {"right": {}}}, "UnknownField", "deskLamp.right is an unknown field", id="another-instance"
+        ),
+        pytest.param(
+            {"deskLamp": {"left": {}, "glow": "x"}},
+            "UnknownField",
+            "deskLamp.left is an unknown field",
+            id="instance-and-field",
         ),
         pytest.param(
             {"deskLamp": {"left": 3}}, "SchemaValidation", "deskLamp.left must be a mapping of f", id="no-map"
@@ -254,7 +263,7 @@ def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) 
         pytest.param(
             {"deskLamp": {}, "desk-lamp": {}},
             "OverrideKeyAmbiguous",
-            "deskLamp and spec.platformAddonOverrides.desk-lamp both override desk-lamp; use only one of the keys",
+            'deskLamp and spec.platformAddonOverrides.desk-lamp both override the addon "desk-lamp"; use only one of the keys',
             id="twice",
         ),
     ],
@@ -371,7 +380,9 @@ def test_values_of_a_developer_addon(defaults: Any, of: Any, overrides: Any, exp
         pytest.param(
             {"watt": "x"}, {}, "SchemaValidation", "MarketStall", "spec.deskLamp.watt must be an integer", id="type"
         ),
-        pytest.param({"wat": 1}, {}, "UnknownField", "MarketStall", "spec.deskLamp.wat is unknown", id="unknown"),
+        pytest.param(
+            {"wat": 1}, {}, "UnknownField", "MarketStall", "spec.deskLamp.wat is an unknown field", id="unknown"
+        ),
         pytest.param(
             {},
             {"deskLamp": {"watt": 1}},
@@ -433,7 +444,7 @@ def test_override_of_an_unused_addon_is_a_warning(of: Any) -> None:
 
     assert list_codes(result) == ["OverrideUnused"]
     assert find_finding(result, "OverrideUnused").message == (
-        "spec.addonOverrides.deskLamp has no effect, because bread does not use the addon desk-lamp"
+        'spec.addonOverrides.deskLamp has no effect, because the component "bread" does not use the addon "desk-lamp"'
     )
     assert len(result.variants) == 1
 

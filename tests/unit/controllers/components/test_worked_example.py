@@ -180,7 +180,7 @@ def set_buffer_overrides(**fields: Any) -> Callable[[Objects], None]:
     [
         pytest.param(set_overrides(pullPolicy="Always"), "NotOverridable", "declared in parameters", id="parameter"),
         pytest.param(
-            set_overrides(replicas=50), "SchemaValidation", "replicas must be at most 20, not 50", id="above-maximum"
+            set_overrides(replicas=50), "SchemaValidation", "replicas must be at most 20, but is 50", id="above-maximum"
         ),
         pytest.param(
             set_buffer_overrides(mountPath="/x"),
@@ -250,7 +250,7 @@ def test_unknown_field_stops_all_environments() -> None:
     result = reconcile_example(change)
 
     assert list_codes(result) == ["UnknownField"]
-    assert "spec.bogus is unknown" in find_finding(result, "UnknownField").message
+    assert "spec.bogus is an unknown" in find_finding(result, "UnknownField").message
     assert result.variants == ()
 
 
@@ -262,7 +262,7 @@ def test_type_without_the_required_addon_is_not_ready() -> None:
 
     assert list_codes(result) == ["AddonRequirementMissing", "ComponentTypeNotReady"]
     message = find_finding(result, "AddonRequirementMissing").message
-    assert "log-shipper requires the addon scratch-volume" in message
+    assert 'log-shipper" requires the addon "scratch-volume' in message
     assert result.variants == ()
 
 

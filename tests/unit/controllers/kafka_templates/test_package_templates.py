@@ -165,7 +165,7 @@ def test_unknown_mode_is_an_error() -> None:
 
     (finding,) = package.findings
     assert finding.code == "TemplateModeInvalid"
-    assert finding.message == 'reconciler.dev/template-mode must be materialise or report, not "Report"'
+    assert finding.message == 'reconciler.dev/template-mode must be "materialise" or "report", but is "Report"'
 
 
 def test_error_leaves_the_package_unchanged() -> None:
@@ -192,8 +192,11 @@ def test_unknown_properties_are_reported(unknown: str) -> None:
     package = pair({unknown: {}, "podDisruptionBudget": {}}, {unknown: {}, "podDisruptionBudget": {}})
 
     assert format_codes(package.findings) == ["W UnknownTemplateProperty"] * 3
-    assert f"spec.kafka.template.{unknown} is unknown" in package.findings[0].message
-    assert f"spec.template.{unknown} is ignored; allowed properties are podSet, pod, " in package.findings[1].message
+    assert f"spec.kafka.template.{unknown} is an unknown property" in package.findings[0].message
+    assert (
+        f"spec.template.{unknown} is ignored, because it is an unknown property; allowed properties: podSet, pod, "
+        in package.findings[1].message
+    )
     assert "podDisruptionBudget can only be set in the Kafka object" in package.findings[2].message
     assert template_of(package) is MISSING
 

@@ -80,18 +80,18 @@ def test_built_in_rule() -> None:
             id="none",
         ),
         pytest.param({"properties": ["a", "a"]}, "/spec/properties", 'must not contain "a" twice', id="twice"),
-        pytest.param({"properties": [7]}, "/spec/properties/0", "must be a string, not 7", id="no-name"),
+        pytest.param({"properties": [7]}, "/spec/properties/0", "must be a string, but is 7", id="no-name"),
         pytest.param({"parentOnly": ["roof"]}, "/spec/parentOnly", 'must not contain "roof"', id="both"),
-        pytest.param({"nullMeans": "reset"}, "/spec/nullMeans", "must be inherit", id="null"),
-        pytest.param({"emptyMeans": "inherit"}, "/spec/emptyMeans", "must be reset", id="empty"),
+        pytest.param({"nullMeans": "reset"}, "/spec/nullMeans", 'must be "inherit', id="null"),
+        pytest.param({"emptyMeans": "inherit"}, "/spec/emptyMeans", 'must be "reset', id="empty"),
         pytest.param(
             side("child", parentLabel=""), "/spec/child/parentLabel", "must be a string that is not", id="label"
         ),
         pytest.param(side("child", path="spec..x"), "/spec/child/path", "must be the path of the template", id="path"),
         pytest.param(side("parent", path="metadata.x"), "/spec/parent/path", "must be the path", id="path-of-identity"),
         pytest.param(side("parent", kind=None), "/spec/parent/kind", "must be set", id="kind"),
-        pytest.param(side("parent", parentLabel="x"), "/spec/parent/parentLabel", "is unknown", id="a-childs-field"),
-        pytest.param({"more": 1}, "/spec/more", "is unknown; allowed are parent, child", id="unknown"),
+        pytest.param(side("parent", parentLabel="x"), "/spec/parent/parentLabel", "an unknown", id="a-childs-field"),
+        pytest.param({"more": 1}, "/spec/more", "is an unknown field; allowed fields: parent, child", id="unknown"),
         pytest.param(
             side("child", apiGroup="farm.example.org", kind="Farm"),
             "/spec/child/kind",
@@ -226,7 +226,7 @@ def test_findings_name_the_kinds_of_the_rule() -> None:
 
     assert [finding.message for finding in package.findings] == [
         "spec.build.fence is ignored: fence can only be set in the Farm object",
-        "spec.build.gate is ignored; allowed properties are roof, walls",
+        "spec.build.gate is ignored, because it is an unknown property; allowed properties: roof, walls",
         "spec.build.roof is null and is treated as absent; use {} to reset an inherited value",
         "the label farm.example.org/of names Farm dale, which does not exist on this cluster",
     ]

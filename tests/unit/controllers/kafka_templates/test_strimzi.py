@@ -251,7 +251,7 @@ def test_strict_mode_turns_warnings_into_errors(template: Any, values: list[str]
 def test_finding_names_file_and_field() -> None:
     (finding,) = merge_with_all_listeners(pod(tmpDirSizeLimit="lots")).findings
 
-    assert finding.message == 'spec.template.pod.tmpDirSizeLimit: must be a quantity such as 5Mi, not "lots"'
+    assert finding.message == 'spec.template.pod.tmpDirSizeLimit: must be a quantity such as 5Mi, but is "lots"'
     assert (finding.location.file, finding.location.pointer) == ("pool.yaml", "/spec/template/pod/tmpDirSizeLimit")
     assert finding.location.line > 0
 

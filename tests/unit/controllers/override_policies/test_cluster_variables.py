@@ -87,7 +87,7 @@ jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
     [
         pytest.param(
             build_annotation_overrider("${cluster.labels.gpu}"),
-            "must contain variables that have a value for cluster north-1: ${cluster.labels.gpu}: no such key: gpu",
+            'must contain variables that have a value for cluster "north-1": ${cluster.labels.gpu}: no such key: gpu',
             id="no-such-label",
         ),
         pytest.param(

@@ -222,7 +222,7 @@ spec:
         "policies/0.yaml:9 OverridePolicy/shop/one /spec/overrideRules/0/overriders/jsonpatch/0/operator"
     )
     assert finding.message == (
-        'spec.overrideRules[0].overriders.jsonpatch[0].operator must be one of add, remove, replace, set, not "copy"'
+        'spec.overrideRules[0].overriders.jsonpatch[0].operator must be one of "add", "remove", "replace", "set", but is "copy"'
     )
 
 

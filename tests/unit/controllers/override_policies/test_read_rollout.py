@@ -62,7 +62,7 @@ def test_rule_without_rollout_has_none() -> None:
 @pytest.mark.parametrize(
     ("rules", "field", "text"),
     [
-        pytest.param([{"name": 5}], "[0].name", "must be a string, not 5; put the value in quotes", id="number"),
+        pytest.param([{"name": 5}], "[0].name", "must be a string, but is 5; put the value in quotes", id="number"),
         pytest.param([{"name": ""}], "[0].name", "must be a string that is not empty", id="empty"),
         pytest.param([{"name": "New"}], "[0].name", 'must be a DNS label: "New" must contain only', id="upper-case"),
         pytest.param([{"name": "a.b"}], "[0].name", 'must be a DNS label: "a.b" must contain only', id="dot"),
@@ -75,34 +75,40 @@ def test_rule_without_rollout_has_none() -> None:
             'must be unique: spec.overrideRules[0] also has the name "a"',
             id="twice",
         ),
-        pytest.param([{"rollout": "yes"}], "[0].rollout", 'must be a mapping, not "yes"', id="no-mapping"),
+        pytest.param([{"rollout": "yes"}], "[0].rollout", 'must be a mapping, but is "yes"', id="no-mapping"),
         pytest.param([{"rollout": {}}], "[0].rollout.waves", "must be a list of at least one wave", id="no-waves"),
         pytest.param(
             [{"rollout": {"waves": []}}], "[0].rollout.waves", "must be a list of at least one wave", id="empty-waves"
         ),
         pytest.param(
-            [{"rollout": {"waves": {"clusters": []}}}], "[0].rollout.waves", "must be a list, not a map", id="one-wave"
+            [{"rollout": {"waves": {"clusters": []}}}],
+            "[0].rollout.waves",
+            "must be a list, but is a map",
+            id="one-wave",
         ),
         pytest.param(
-            [{"rollout": {"waves": ["canary"]}}], "[0].rollout.waves[0]", 'must be a mapping, not "canary"', id="name"
+            [{"rollout": {"waves": ["canary"]}}],
+            "[0].rollout.waves[0]",
+            'must be a mapping, but is "canary"',
+            id="name",
         ),
         pytest.param([{"rollout": {"waves": [None]}}], "[0].rollout.waves[0]", "must be a mapping", id="null-wave"),
         pytest.param(
             [{"rollout": {"waves": [{}, {"cluster": "a"}]}}],
             "[0].rollout.waves[1].cluster",
-            "is unknown; allowed are clusters, excludeClusters, clusterSelector, clusterAffinity",
+            "is an unknown field; allowed fields: clusters, excludeClusters, clusterSelector, clusterAffinity",
             id="unknown-in-a-wave",
         ),
         pytest.param(
             [{"rollout": {"waves": WAVES, "pause": "1h"}}],
             "[0].rollout.pause",
-            "is unknown; allowed are waves, soak",
+            "is an unknown field; allowed fields: waves, soak",
             id="unknown",
         ),
         pytest.param(
             [{"rollout": {"waves": WAVES, "soak": "1 hour"}}],
             "[0].rollout.soak",
-            'must be a duration such as "10m" or "1h30m", not "1 hour"',
+            'must be a duration such as "10m" or "1h30m", but is "1 hour"',
             id="soak",
         ),
         pytest.param(
@@ -111,7 +117,7 @@ def test_rule_without_rollout_has_none() -> None:
         pytest.param(
             [{"rollout": {"waves": WAVES, "soak": 30}}],
             "[0].rollout.soak",
-            "must be a string, not 30; put the value in quotes",
+            "must be a string, but is 30; put the value in quotes",
             id="soak-as-number",
         ),
     ],

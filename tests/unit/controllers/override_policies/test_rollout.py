@@ -147,8 +147,7 @@ def test_closed_wave_states_its_reasons() -> None:
     rollout_gate = evaluate({"canary": [ProgressUnknown("b"), ProgressPending("a"), ProgressPublished("c", NOW)]})
 
     assert rollout_gate.wait_reasons == {
-        1: "waits for cluster canary: a is not published with the current version of the rule;"
-        " cluster canary: b is not published with the current version of the rule",
+        1: 'waits for cluster "canary": a is not published with the current version of the rule; cluster "canary": b is not published with the current version of the rule',
         2: "waits for wave 1 to open",
         3: "waits for wave 1 to open",
     }
@@ -181,8 +180,7 @@ def test_soaking_wave_states_its_end() -> None:
     rollout_gate = evaluate({"canary": SOAKED, "eu-1": build_published(NOW - 10), "eu-2": SOAKED})
 
     assert rollout_gate.wait_reasons[2] == (
-        "waits until 1970-01-01T00:17:30Z, because the soak time is 1m: "
-        "cluster eu-1 has shop/checkout with the current version of the rule since 1970-01-01T00:16:30Z"
+        'waits until 1970-01-01T00:17:30Z, because the soak time is 1m: cluster "eu-1" has shop/checkout with the current version of the rule since 1970-01-01T00:16:30Z'
     )
 
 
@@ -192,7 +190,7 @@ def test_soaking_wave_states_its_end() -> None:
 def test_reason_names_at_most_five_packages(count: int, end: str) -> None:
     why = evaluate({"canary": [ProgressPending(f"p{number}") for number in reversed(range(count))]}).wait_reasons[1]
 
-    assert why.count("cluster canary: p") == 5
+    assert why.count('cluster "canary": p') == 5
     assert why.endswith(end)
 
 

@@ -27,27 +27,27 @@ def deployment() -> dict[str, Any]:
     [
         pytest.param(
             "/spec/replcias",
-            '/spec/replcias: apps/v1 Deployment has no field "replcias" there; did you mean replicas?',
+            '/spec/replcias: apps/v1 Deployment has no field "replcias" there; did you mean "replicas"?',
             id="in-spec",
         ),
         pytest.param(
-            "/spce", '/spce: apps/v1 Deployment has no field "spce" there; did you mean spec?', id="at-the-root"
+            "/spce", '/spce: apps/v1 Deployment has no field "spce" there; did you mean "spec"?', id="at-the-root"
         ),
         pytest.param(
             "/metadata/anotations",
-            '/metadata/anotations: apps/v1 Deployment has no field "anotations" there; did you mean annotations?',
+            '/metadata/anotations: apps/v1 Deployment has no field "anotations" there; did you mean "annotations"?',
             id="in-metadata",
         ),
         pytest.param(
             f"{POD}/containers/0/imagePullPolcy",
             f'{POD}/containers/0/imagePullPolcy: apps/v1 Deployment has no field "imagePullPolcy" there;'
-            " did you mean imagePullPolicy?",
+            ' did you mean "imagePullPolicy"?',
             id="in-a-list-item",
         ),
         pytest.param(
             f"{POD}/containers/[name=web]/livenessprobe",
             f'{POD}/containers/[name=web]/livenessprobe: apps/v1 Deployment has no field "livenessprobe" there;'
-            " did you mean livenessProbe?",
+            ' did you mean "livenessProbe"?',
             id="in-an-item-by-filter",
         ),
     ],
@@ -70,7 +70,7 @@ def test_unknown_field_in_the_middle_of_a_set_path_is_an_error() -> None:
 def test_known_fields_are_listed_without_a_similar_name() -> None:
     (note,) = apply_patch_item(deployment(), item("add", "/spec/template/xyzzy")).issues
 
-    assert note.message.endswith('has no field "xyzzy" there; allowed are metadata, spec')
+    assert note.message.endswith('has no field "xyzzy" there; allowed fields: metadata, spec')
 
 
 @pytest.mark.parametrize(

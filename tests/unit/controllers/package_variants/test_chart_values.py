@@ -208,14 +208,14 @@ NOT_FOUND, INVALID = "ValuesNotFound", "ValuesInvalid"
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: default}]",
             NOT_FOUND,
-            f"{REFERENCE}the config contains no ConfigMap shop/default; did you mean defaults?",
+            f'{REFERENCE}the config contains no ConfigMap shop/default; did you mean "defaults"?',
             "ksm.yaml:7",
             id="object",
         ),
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: defaults, valuesKey: values}]",
             NOT_FOUND,
-            f"{REFERENCE}ConfigMap shop/defaults has no key values in data; did you mean values.yaml?",
+            f'{REFERENCE}ConfigMap shop/defaults has no key "values" in data; did you mean "values.yaml"?',
             "ksm.yaml:7",
             id="key",
         ),
@@ -265,14 +265,14 @@ NOT_FOUND, INVALID = "ValuesNotFound", "ValuesInvalid"
         pytest.param(
             "valuesFiles: [$config/values/paris.yaml]",
             NOT_FOUND,
-            "spec.helm.valuesFiles[0]: the config contains no YAML file values/paris.yaml that this object may use",
+            'spec.helm.valuesFiles[0]: the config contains no YAML file "values/paris.yaml" that this object may use',
             "ksm.yaml:7",
             id="file",
         ),
         pytest.param(
             "valuesFiles: [$config/values/list.yaml]",
             INVALID,
-            "spec.helm.valuesFiles[0]: the file values/list.yaml must contain one document, which is a map",
+            'spec.helm.valuesFiles[0]: the file "values/list.yaml" must contain exactly one document, and it must be a map',
             "values/list.yaml:0",
             id="file-with-a-list",
         ),
@@ -330,18 +330,17 @@ def test_secret_of_a_helm_release_is_not_read() -> None:
     [
         pytest.param(
             ["targetPath: 'a:b'"],
-            '[0].targetPath: "a:b" must have only ASCII letters, digits, -, _, ., / and \\, and up to 5 digits in brackets in'
-            " a HelmRelease",
+            '[0].targetPath: in a HelmRelease, "a:b" must have only ASCII letters, digits, -, _, ., / and \\, and up to 5 digits in brackets',
             id="character-of-a-path",
         ),
         pytest.param(
             [f"targetPath: {'a' * 251}"],
-            f'[0].targetPath: "{"a" * 78}… must have at most 250 characters, not 251 in a HelmRelease',
+            f'[0].targetPath: in a HelmRelease, "{"a" * 78}… must have at most 250 characters, but has 251',
             id="length-of-a-path",
         ),
         pytest.param(
             ["valuesKey: 'a b'"],
-            '[0].valuesKey: "a b" must have only ASCII letters, digits, -, _ and . in a HelmRelease',
+            '[0].valuesKey: in a HelmRelease, "a b" must have only ASCII letters, digits, -, _ and .',
             id="key",
         ),
         pytest.param(
@@ -404,7 +403,7 @@ def test_chart_files_and_merge() -> None:
 @pytest.mark.parametrize(
     ("content", "code", "message"),
     [
-        (None, NOT_FOUND, "spec.helm.valuesFiles[0]: the chart contains no file prod.yaml"),
+        (None, NOT_FOUND, 'spec.helm.valuesFiles[0]: the chart contains no file "prod.yaml"'),
         (b"[1]", INVALID, "spec.helm.valuesFiles[0]: prod.yaml:1: a values file must contain a map"),
     ],
 )

@@ -80,7 +80,7 @@ def test_expressions() -> None:
         ),
         (
             {"parameterExprs": [{"name": "a", "valueExpr": "{1: 2}"}]},
-            "template.helm.parameterExprs[0].valueExpr: the keys of a map must be strings, not 1",
+            "template.helm.parameterExprs[0].valueExpr: the keys of a map must be strings, but one key is 1",
         ),
     ],
 )

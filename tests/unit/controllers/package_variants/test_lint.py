@@ -31,24 +31,21 @@ def lint(*documents: str, text: str = SITE) -> list[str]:
     ("target", "why"),
     [
         pytest.param("{repositorySelector: {matchLabels: {region: noth}}}",
-                     "repositorySelector matches no object: no Repository of namespace default has region=noth;"
-                     " existing values: north, south; did you mean north?", id="a-value"),
+                     "repositorySelector matches no object: no Repository in namespace \"default\" has the label \"region=noth\"; existing values: \"north\", \"south\"; did you mean \"north\"?", id="a-value"),
         pytest.param("{repositorySelector: {matchLabels: {regio: north}}}",
-                     "repositorySelector matches no object: no Repository of namespace default has a label regio; did"
-                     " you mean region?", id="a-label"),
+                     "repositorySelector matches no object: no Repository in namespace \"default\" has the label \"regio\"; did you mean \"region\"?", id="a-label"),
         pytest.param("{repositorySelector: {matchExpressions: [{key: region, operator: In, values: [a, b]}]}}",
-                     "repositorySelector matches no object: no Repository of namespace default has region=a or"
-                     " region=b; existing values: north, south", id="one-of-several-values"),
+                     "repositorySelector matches no object: no Repository in namespace \"default\" has the label \"region=a\" or \"region=b\"; existing values: \"north\", \"south\"", id="one-of-several-values"),
         pytest.param("{repositorySelector: {matchLabels: {region: north}, matchExpressions:"
                      " [{key: region, operator: NotIn, values: [north]}]}}",
-                     "repositorySelector matches no object: no Repository of namespace default fulfills all requirements",
+                     "repositorySelector matches no object: no Repository in namespace \"default\" fulfills all requirements",
                      id="no-single-reason"),
         pytest.param("{objectSelector: {apiVersion: example.com/v1, kind: Team, name: rod}}",
-                     "objectSelector matches no object: no Team of namespace default has the name rod; did you mean red?",
+                     "objectSelector matches no object: no Team in namespace \"default\" has the name \"rod\"; did you mean \"red\"?",
                      id="a-name"),
         pytest.param("{objectSelector: {apiVersion: example.com/v1, kind: Team,"
                      " matchExpressions: [{key: size, operator: DoesNotExist}]}}",
-                     "objectSelector matches no object: every Team of namespace default has a label size",
+                     "objectSelector matches no object: every Team in namespace \"default\" has the label \"size\"",
                      id="what-all-have"),
     ],
 )  # fmt: skip
@@ -80,10 +77,10 @@ def test_target_that_requests_more_packages_is_not_repeated() -> None:
     ("injector", "why"),
     [
         pytest.param("{kind: ConfigMap, name: site-nort}",
-                     "no ConfigMap of namespace default has this name; did you mean site-north?", id="a-name"),
+                     "no ConfigMap in namespace \"default\" has this name; did you mean \"site-north\"?", id="a-name"),
         pytest.param("{kind: Site, name: site-north}", "the object with this name is a ConfigMap, which the injector does not select",
                      id="a-kind"),
-        pytest.param("{name: nobody}", "no object of namespace default has this name", id="any-kind"),
+        pytest.param("{name: nobody}", "no object in namespace \"default\" has this name", id="any-kind"),
     ],
 )  # fmt: skip
 def test_injector_without_match_is_reported(injector: str, why: str) -> None:
@@ -102,7 +99,7 @@ def test_injector_of_a_set_is_reported_once_for_all_its_variants() -> None:
     makes = "8 InjectorMatchesNothing: spec.targets[0] generates an injector for"
     assert here.startswith(f'{makes} berlin/gateway, lisbon/gateway that names "here", but no object')
     assert south.startswith(f'{makes} lisbon/gateway that names "site-south", but no object')
-    assert south.endswith("did you mean site-north?")
+    assert south.endswith('did you mean "site-north"?')
 
 
 def test_valid_variant_and_set_have_no_findings() -> None:

@@ -25,7 +25,7 @@ from reconciler.krm.selectors import LabelSelector
 UPSTREAM = {"repo": "catalog", "package": "p", "revision": "v1"}
 T0 = "spec.targets[0]"
 TEMPLATE = f"{T0}.template"
-OPERATOR = 'matchExpressions[0].operator can only be one of In, NotIn, Exists, DoesNotExist, not "Is"'
+OPERATOR = 'matchExpressions[0].operator must be one of "In", "NotIn", "Exists", "DoesNotExist", but is "Is"'
 ONE_SELECTION = "must specify one of `repositories`, `repositorySelector`, or `objectSelector`"
 
 
@@ -83,7 +83,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(repo="a", package="p", revision=2.0),
-            ["spec.upstream.revision must be a string or an integer, not 2.0; put the value in quotes"],
+            ["spec.upstream.revision must be a string or an integer, but is 2.0; put the value in quotes"],
             id="float-revision",
         ),
         pytest.param(
@@ -199,7 +199,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_targets({"repositorySelector": {}}, errorPolicy="goOn"),
-            ['spec.errorPolicy can only be one of stopAll, skipTarget, not "goOn"'],
+            ['spec.errorPolicy must be "stopAll" or "skipTarget", but is "goOn"'],
             id="error-policy",
         ),
         pytest.param(

@@ -103,14 +103,14 @@ def test_dependencies_name_the_changed_input(changed: Variant, facts: set[str]) 
         pytest.param(
             build_variant("gw", downstream="repo: oslo, package: gateway"),
             "DownstreamNotFound",
-            'could not find Repository "oslo" in namespace "default"; existing Repositories: away, berlin, catalog, lisbon',
+            'could not find Repository "oslo" in namespace "default"; existing Repositories: "away", "berlin", "catalog", "lisbon"',
             {"Ready": "False DownstreamNotFound", "Stalled": "True DownstreamNotFound"},
             id="no-such-downstream",
         ),
         pytest.param(
             build_variant("gw", "repo: catalogue, package: gateway, revision: v1"),
             "UpstreamNotFound",
-            'could not find Repository "catalogue" in namespace "default"; existing Repositories: away, berlin, catalog, lisbon; did you mean catalog?',
+            'could not find Repository "catalogue" in namespace "default"; existing Repositories: "away", "berlin", "catalog", "lisbon"; did you mean "catalog"?',
             {"Ready": "False Error", "Stalled": "True UpstreamNotFound"},
             id="no-such-upstream-repository",
         ),

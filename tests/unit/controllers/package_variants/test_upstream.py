@@ -213,7 +213,7 @@ def format_missing_revision(revision: str, instead: str) -> str:
             BranchHeadReference(),
             FakeRefs({"broker/p/v1": "c1"}, {}),
             "UpstreamNotFound",
-            format_missing_revision("main", "no tag starts with broker/, branch main does not exist"),
+            format_missing_revision("main", 'no tag starts with broker/, branch "main" does not exist'),
             id="neither-branch-nor-tag",
         ),
         pytest.param(
@@ -320,7 +320,7 @@ def test_contradiction_of_channel_file_and_tag_is_a_warning() -> None:
 
     assert isinstance(resolved, ResolvedRevision)
     assert resolved.warnings == (
-        'the channel file sets "stable" to broker/v2; the tag broker/stable names a different commit and is ignored',
+        'the channel file sets "stable" to "broker/v2"; the tag "broker/stable" names a different commit and is ignored',
     )
 
 
@@ -384,7 +384,7 @@ def test_rewritten_tag_without_revision_is_pending() -> None:
         ),
         pytest.param(
             b"channels: {stable: 1.5}",
-            'channels/broker.yaml in catalog: channels.stable must be a revision such as "v3", not 1.5',
+            'channels/broker.yaml in catalog: channels.stable must be a revision such as "v3", but is 1.5',
             id="float",
         ),
     ],

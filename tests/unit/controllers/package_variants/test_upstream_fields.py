@@ -32,28 +32,28 @@ def build_repository(repository_type: RepositoryType) -> Repository:
             "git",
             {"chart": "web", "version": "1.2.3"},
             [
-                'spec.upstream.chart: Repository "catalog" has type git; use spec.upstream.package',
-                'spec.upstream.version: Repository "catalog" has type git; use spec.upstream.revision',
+                'spec.upstream.chart: Repository "catalog" has the type "git"; use spec.upstream.package',
+                'spec.upstream.version: Repository "catalog" has the type "git"; use spec.upstream.revision',
             ],
             id="chart-in-git",
         ),
         pytest.param(
             "git",
             {"package": "web", "revision": "v1", "digest": DIGEST},
-            ['spec.upstream.digest: Repository "catalog" has type git; use spec.upstream.revision'],
+            ['spec.upstream.digest: Repository "catalog" has the type "git"; use spec.upstream.revision'],
             id="digest-in-git",
         ),
         pytest.param(
             "oci",
             {"chart": "web", "version": "1.2.3"},
-            ['spec.upstream.chart: Repository "catalog" has type oci; use spec.upstream.package'],
+            ['spec.upstream.chart: Repository "catalog" has the type "oci"; use spec.upstream.package'],
             id="chart-in-a-registry",
         ),
         pytest.param(
             "helm",
             {"chart": "web", "revision": "v1"},
             [
-                'spec.upstream.revision: Repository "catalog" has type helm; use spec.upstream.version',
+                'spec.upstream.revision: Repository "catalog" has the type "helm"; use spec.upstream.version',
                 "spec.upstream.version must be set, because the upstream is a chart",
             ],
             id="revision-of-a-chart",

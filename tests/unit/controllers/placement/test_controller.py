@@ -226,7 +226,7 @@ def test_adoption_requires_the_annotation_on_all_resources(annotations: list[str
         pytest.param(
             [build_config_map(labels=build_policy_label()), build_policy("{}", "core"), build_policy("{}", "inner", "elsewhere")],
             "PropagationPolicyNotFound", "app.yaml:6",
-            "names PropagationPolicy ferry/edge, which does not exist; existing policies are core", id="no-policy",
+            "names PropagationPolicy ferry/edge, which does not exist; existing policies: core", id="no-policy",
         ),
         pytest.param(
             [build_config_map(labels=build_policy_label()), build_policy("{placement: 5}")], "PropagationPolicyUnusable", "app.yaml:6",
@@ -236,7 +236,7 @@ def test_adoption_requires_the_annotation_on_all_resources(annotations: list[str
             [build_config_map(labels=build_policy_label()), build_policy(), build_policy()], "PropagationPolicyUnusable", "app.yaml:6",
             "which is defined twice", id="a-policy-that-is-defined-twice",
         ),
-        pytest.param([build_config_map(clusters="''")], "PlacementInvalid", "app.yaml:6", 'not ""', id="an-empty-annotation"),
+        pytest.param([build_config_map(clusters="''")], "PlacementInvalid", "app.yaml:6", 'but is ""', id="an-empty-annotation"),
         pytest.param(
             [build_config_map(namespace="Ferry", clusters="east")], "ResourcePathNotUsable", "app.yaml:5",
             '"Ferry" must contain only lower-case', id="a-namespace-that-is-no-folder",

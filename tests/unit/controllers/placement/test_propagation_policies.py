@@ -104,22 +104,22 @@ def test_each_field_without_effect_is_reported_once() -> None:
             build_policy(kind="ClusterPropagationPolicy"), "PropagationPolicyInvalid", "must be absent", id="a-namespace"
         ),
         pytest.param(build_policy("null"), "PropagationPolicyInvalid", "spec must be set", id="no-spec"),
-        pytest.param(build_policy("[]"), "PropagationPolicyInvalid", "spec must be a mapping, not []", id="a-list"),
+        pytest.param(build_policy("[]"), "PropagationPolicyInvalid", "spec must be a mapping, but is []", id="a-list"),
         pytest.param(
-            build_policy().replace("v1alpha1", "v1"), "PropagationPolicyInvalid", "must be core.kubeadmiral.io/v1alpha1, not",
+            build_policy().replace("v1alpha1", "v1"), "PropagationPolicyInvalid", "must be \"core.kubeadmiral.io/v1alpha1\", but is",
             id="another-version",
         ),
         pytest.param(
-            build_policy("{clusterSelectors: {a: b}}"), "PropagationPolicyInvalid", "did you mean clusterSelector?",
+            build_policy("{clusterSelectors: {a: b}}"), "PropagationPolicyInvalid", "did you mean \"clusterSelector\"?",
             id="a-typo",
         ),
         pytest.param(
-            build_policy("{excludeClusters: [a]}"), "PropagationPolicyInvalid", "excludeClusters is unknown",
+            build_policy("{excludeClusters: [a]}"), "PropagationPolicyInvalid", "excludeClusters is an unknown",
             id="a-field-of-override-rules",
         ),
         pytest.param(
             build_policy("{placement: [{cluster: a, prefrences: {}}]}"), "PropagationPolicyInvalid",
-            "spec.placement[0].prefrences is unknown; allowed are cluster, preferences; did you mean preferences?",
+            "spec.placement[0].prefrences is an unknown field; allowed fields: cluster, preferences; did you mean \"preferences\"?",
             id="a-typo-below",
         ),
         pytest.param(
@@ -127,23 +127,23 @@ def test_each_field_without_effect_is_reported_once() -> None:
             id="a-placement-without-cluster",
         ),
         pytest.param(
-            build_policy("{placement: [a]}"), "PropagationPolicyInvalid", 'spec.placement[0] must be a mapping, not "a"',
+            build_policy("{placement: [a]}"), "PropagationPolicyInvalid", 'spec.placement[0] must be a mapping, but is "a"',
             id="names-alone",
         ),
         pytest.param(
             build_policy("{placement: [{cluster: a, preferences: {wait: 1}}]}"), "PropagationPolicyInvalid",
-            "preferences.wait is unknown", id="an-unknown-field-among-ignored-fields",
+            "preferences.wait is an unknown", id="an-unknown-field-among-ignored-fields",
         ),
         pytest.param(
-            build_policy("{tolerations: [{keys: a}]}"), "PropagationPolicyInvalid", "tolerations[0].keys is unknown",
+            build_policy("{tolerations: [{keys: a}]}"), "PropagationPolicyInvalid", "tolerations[0].keys is an unknown",
             id="nor-in-a-list",
         ),
         pytest.param(
             build_policy("{reschedulePolicy: {rescheduleWhen: {joined: true}}}"), "PropagationPolicyInvalid",
-            "rescheduleWhen.joined is unknown", id="nor-deeper",
+            "rescheduleWhen.joined is an unknown", id="nor-deeper",
         ),
         pytest.param(
-            build_policy("{schedulingMode: Copy}"), "PropagationPolicyInvalid", "must be one of Duplicate, Divide, not",
+            build_policy("{schedulingMode: Copy}"), "PropagationPolicyInvalid", "must be \"Duplicate\" or \"Divide\", bu",
             id="no-mode",
         ),
         pytest.param(

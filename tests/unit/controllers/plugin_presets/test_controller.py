@@ -388,7 +388,10 @@ def test_cycle_of_waiting_plugins_on_a_cluster_is_reported() -> None:
     result = run_controller([EAST, SIZE, *circle])
 
     assert list(list_plugins(result)) == ["east/d-east"]
-    assert "a-east waits for b-east waits for c-east waits for a-east" in find_finding(result, "WaitForCycle").message
+    assert (
+        'a-east on cluster "east" must not wait for itself: "a-east" waits for "b-east" waits for "c-east" waits for "a-east'
+        in find_finding(result, "WaitForCycle").message
+    )
 
 
 @pytest.mark.parametrize(

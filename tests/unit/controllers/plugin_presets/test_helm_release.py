@@ -276,8 +276,11 @@ def test_warning_names_the_conflicting_options() -> None:
         run_preset([build_value("a.c", 1), build_secret_value("a"), build_value("a.b", 1)]), "SecretPathShadowed"
     ).message
 
-    assert "sets a from a secret, and PluginPreset acme/logs (spec.plugin.optionValues[2]" in message
-    assert "sets a.b, a.c: a literal value replaces a secret at the same path" in message
+    assert 'sets "a" from a secret, and PluginPreset acme/logs (spec.plugin.optionValues[2]' in message
+    assert (
+        'sets "a" from a secret, and PluginPreset acme/logs (spec.plugin.optionValues[2] at 02.yaml:22) sets "a.b", a.c: a literal value replaces a secret at the same path'
+        in message
+    )
 
 
 # Input that Flux refuses.
@@ -290,7 +293,7 @@ def build_keyed_secret(name: str = "key", secret_name: str = "keys", key: str = 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        pytest.param(build_keyed_secret("a" * 251), "as targetPath, which must have at most 250 characters, not 251", id="long"),
+        pytest.param(build_keyed_secret("a" * 251), "as targetPath, which must have at most 250 characters, but has 251", id="long"),
         pytest.param(build_keyed_secret("a b"), 'has "a b" as targetPath, which must have only ASCII letters', id="blank"),
         pytest.param(build_keyed_secret(r"a\=b"), "as targetPath, which must have only ASCII letters", id="escaped-sign"),
         pytest.param(build_keyed_secret("ä"), "as targetPath, which must have only ASCII letters", id="letter-beyond-ascii"),
@@ -303,7 +306,7 @@ def build_keyed_secret(name: str = "key", secret_name: str = "keys", key: str = 
         pytest.param([build_secret_value("a"), build_secret_value("a.b")], "it requires a map at a, where a sets a string (Plugin", id="in-a-secret"),
         pytest.param([build_secret_value("a[0]"), build_secret_value("a.b")], "a map at a, where a[0] sets a list", id="list-and-map"),
         pytest.param([build_secret_value("a[60000]"), build_secret_value("b[60000]")], "to more than 100000", id="lists-without-end"),
-        pytest.param([build_value("a", [{"b": float("inf")}])], "only finite numbers in the HelmRelease, not .inf or .nan", id="no-json"),
+        pytest.param([build_value("a", [{"b": float("inf")}])], "only finite numbers in the HelmRelease, but contains .inf or .nan", id="no-json"),
     ],
 )  # fmt: skip
 def test_secret_that_flux_refuses_is_an_error(options: list[Data], text: str) -> None:

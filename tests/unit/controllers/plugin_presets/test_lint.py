@@ -35,7 +35,10 @@ def test_preset_without_matching_cluster_is_reported() -> None:
     start = "spec.clusterSelector matches no cluster, so that no Plugin is created"
 
     assert lint(preset(tiers=("egde",))) == [
-        ("SelectorMatchesNothing", f"{start}: no Cluster of acme has tier=egde; existing values: edge")
+        (
+            "SelectorMatchesNothing",
+            f'{start}: no Cluster in namespace "acme" has the label "tier=egde"; existing values: "edge"',
+        )
     ]
 
 
@@ -44,7 +47,10 @@ def test_override_without_matching_cluster_is_reported() -> None:
     start = "spec.clusterSelector has a labelSelector that matches no cluster"
 
     assert lint(preset(), result) == [
-        ("SelectorMatchesNothing", f"{start}: no Cluster of acme has a label teir; did you mean tier?")
+        (
+            "SelectorMatchesNothing",
+            f'{start}: no Cluster in namespace "acme" has the label "teir"; did you mean "tier"?',
+        )
     ]
 
 

@@ -54,14 +54,16 @@ def test_type_accepts_its_values(expected: OptionType, value: str) -> None:
 @pytest.mark.parametrize(
     ("text", "value", "expected"),
     [
-        pytest.param("string", 8080, "must be a string, not 8080; put the value in quotes", id="number-for-a-string"),
-        pytest.param("string", ["a"], 'must be a string, not ["a"]', id="list-for-a-string"),
-        pytest.param("int", "8080", 'must be a whole number, not "8080"', id="string-for-a-number"),
-        pytest.param("int", True, "must be a whole number, not true", id="boolean-for-a-number"),
-        pytest.param("int", 1.5, "must be a whole number, not 1.5", id="fraction-for-a-number"),
-        pytest.param("bool", "yes", 'must be a boolean, not "yes"', id="word-for-a-boolean"),
-        pytest.param("map", [], "must be a map, not []", id="list-for-a-map"),
-        pytest.param("list", {}, "must be a list, not {}", id="map-for-a-list"),
+        pytest.param(
+            "string", 8080, "must be a string, but is 8080; put the value in quotes", id="number-for-a-string"
+        ),
+        pytest.param("string", ["a"], 'must be a string, but is ["a"]', id="list-for-a-string"),
+        pytest.param("int", "8080", 'must be a whole number, but is "8080"', id="string-for-a-number"),
+        pytest.param("int", True, "must be a whole number, but is true", id="boolean-for-a-number"),
+        pytest.param("int", 1.5, "must be a whole number, but is 1.5", id="fraction-for-a-number"),
+        pytest.param("bool", "yes", 'must be a boolean, but is "yes"', id="word-for-a-boolean"),
+        pytest.param("map", [], "must be a map, but is []", id="list-for-a-map"),
+        pytest.param("list", {}, "must be a list, but is {}", id="map-for-a-list"),
     ],
 )
 def test_message_of_a_type_mismatch(text: OptionType, value: Any, expected: str) -> None:
@@ -70,7 +72,7 @@ def test_message_of_a_type_mismatch(text: OptionType, value: Any, expected: str)
 
 @pytest.mark.parametrize("value", ["hunter2", 4711, ["hunter2"], {"hunter2": "hunter2"}, True, ""])
 def test_secret_is_not_quoted(value: Any) -> None:
-    text = "must come from a secret, or be a string that contains vault+kvv2:///, not *****"
+    text = "must come from a secret, or be a string that contains vault+kvv2:///, but is *****"
 
     assert check_type("secret", value) == text
 
@@ -79,16 +81,16 @@ def test_secret_is_not_quoted(value: Any) -> None:
     ("text", "value", "expected"),
     [
         pytest.param("secret", "", "", id="empty-secret"),
-        pytest.param("secret", "hunter2", 'must be "" as the default of a secret option, not *****', id="secret"),
-        pytest.param("secret", 0, 'must be "" as the default of a secret option, not *****', id="number-as-secret"),
+        pytest.param("secret", "hunter2", 'must be "" as the default of a secret option, but is *****', id="secret"),
+        pytest.param("secret", 0, 'must be "" as the default of a secret option, but is *****', id="number-as-secret"),
         pytest.param(
             "secret",
             "vault+kvv2:///a",
-            'must be "" as the default of a secret option, not *****',
+            'must be "" as the default of a secret option, but is *****',
             id="vault-path-as-default",
         ),
         pytest.param("int", 64, "", id="sound"),
-        pytest.param("int", "64", 'must be a whole number, not "64"', id="of-another-type"),
+        pytest.param("int", "64", 'must be a whole number, but is "64"', id="of-another-type"),
     ],
 )
 def test_defaults_are_checked(text: OptionType, value: Any, expected: str) -> None:

@@ -37,28 +37,28 @@ SIZE = build_definition([build_option("size", "int", 1)])
             {"plugin": {"clusterName": "x"}},
             "PluginPresetInvalid",
             "/spec/plugin",
-            "clusterName is unknown; allowed are",
+            "clusterName is an unknown field; allowed fie",
             id="no-cluster-in-a-preset",
         ),
         pytest.param(
             {"plugin": {"deletionPolicy": "Keep"}},
             "PluginPresetInvalid",
             "/spec/plugin/deletionPolicy",
-            'must be one of Delete, Retain, not "Keep"',
+            'must be "Delete" or "Retain", but is "Keep"',
             id="deletion-policy",
         ),
         pytest.param(
             {"spec": {"deletionPolicy": "Keep"}},
             "PluginPresetInvalid",
             "/spec/deletionPolicy",
-            "must be one of Delete, Retain",
+            'must be "Delete" or "Retain',
             id="of-the-preset",
         ),
         pytest.param(
             {"kind": "Definition"},
             "PluginPresetInvalid",
             "/spec/plugin/pluginDefinitionRef/kind",
-            "PluginDefinition, ClusterPluginDefinition",
+            'PluginDefinition" or "ClusterPluginDefinition',
             id="kind-of-the-definition",
         ),
         pytest.param(
@@ -72,7 +72,7 @@ SIZE = build_definition([build_option("size", "int", 1)])
             {"plugin": {"displayName": 5}},
             "PluginPresetInvalid",
             "/spec/plugin/displayName",
-            "must be a string, not 5; put the value in quotes",
+            "must be a string, but is 5; put the value in quotes",
             id="a-number-for-a-text",
         ),
         pytest.param(
@@ -364,5 +364,5 @@ def test_other_api_version_is_refused(kind: str) -> None:
     controller_result = run_controller([EAST, SIZE, text])
 
     assert [
-        item for item in controller_result.findings if "must be greenhouse.sap/v1alpha1" in item.message
+        item for item in controller_result.findings if 'must be "greenhouse.sap/v1alpha1"' in item.message
     ] or controller_result.stalled

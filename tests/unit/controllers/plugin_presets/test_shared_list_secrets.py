@@ -86,8 +86,8 @@ def test_finding_names_the_entry_and_the_definition() -> None:
     (error,) = (item for item in list_findings(result) if item.severity is Severity.ERROR)
     assert error.location.pointer == "/spec/pluginOverrides/0"
     assert error.message == (
-        'spec.pluginOverrides[0] sets "token", which PluginDefinition acme/shipper declares as secret: the value must come'
-        " from a secret, or be a string that contains vault+kvv2:///, not *****"
+        'spec.pluginOverrides[0] sets "token", which PluginDefinition acme/shipper declares as "secret": the value must come'
+        " from a secret, or be a string that contains vault+kvv2:///, but is *****"
     )
     assert list(list_plugins(result)) == ["east/logs-east"]
     assert SECRET not in format_result(result)

@@ -95,7 +95,7 @@ def test_last_row_has_priority_and_schemas_are_built_once() -> None:
     ("data", "problem"),
     [
         pytest.param(
-            [], "must be a mapping, not []; each item must be a kind with the merge keys of its lists", id="a-list"
+            [], "must be a mapping, but is []; each item must be a kind with the merge keys of its lists", id="a-list"
         ),
         pytest.param(
             {"a.org/": {"l": []}}, "a.org/: must be a kind with the merge keys of its lists, e.g.", id="no-kind"
@@ -106,9 +106,9 @@ def test_last_row_has_priority_and_schemas_are_built_once() -> None:
         pytest.param({"G": {"": []}}, 'G: the path must be field names joined by "/"', id="empty-path"),
         pytest.param({"G": {"/spec/l": []}}, 'G: the path must be field names joined by "/"', id="leading-slash"),
         pytest.param({"G": {"spec/l[]": []}}, 'G: the path must be field names joined by "/"', id="ends-in-elements"),
-        pytest.param({"G": {"l": "name"}}, "G: the keys of l must be a list of unique field names", id="text"),
-        pytest.param({"G": {"l": [1]}}, "G: the keys of l must be a list of unique field names", id="numbers"),
-        pytest.param({"G": {"l": ["a", "a"]}}, "G: the keys of l must be a list of unique field names", id="twice"),
+        pytest.param({"G": {"l": "name"}}, 'G: the keys of "l" must be a list of unique field names', id="text"),
+        pytest.param({"G": {"l": [1]}}, 'G: the keys of "l" must be a list of unique field names', id="numbers"),
+        pytest.param({"G": {"l": ["a", "a"]}}, 'G: the keys of "l" must be a list of unique field names', id="twice"),
     ],
 )
 def test_invalid_table_is_reported(data: Any, problem: str) -> None:

@@ -167,7 +167,7 @@ def test_value_inside_a_text_field_has_its_own_entry() -> None:
                      "values, closest match first: /spec/replicas, ", id="pointer"),
         pytest.param("Deployment/web", f"{CONTAINER}/image/x", f"no value at {CONTAINER}/image/x; existing values, "
                      f"closest match first: {CONTAINER}/image, ", id="below-a-value"),
-        pytest.param("Deployment/web", "spec", 'must be empty or begin with "/", not "spec"', id="no-pointer"),
+        pytest.param("Deployment/web", "spec", 'must be empty or begin with "/", but is "spec"', id="no-pointer"),
         pytest.param("Deployment/web", "/~2", "0 or 1 must follow each \"~\"", id="bad-escape"),
     ],
 )  # fmt: skip

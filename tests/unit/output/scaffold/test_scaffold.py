@@ -64,11 +64,11 @@ def test_a_file_of_clusters_is_parsed(text: str, expected: list[tuple[str, dict[
     [
         (parse_catalog, "catalog", "'catalog' must have the form NAME=URL, NAME=URL#BRANCH or NAME:TYPE=URL"),
         (parse_catalog, "catalog=https://ada:secret@example.com/c.git", "must not contain a user name, password"),
-        (parse_catalog, "c:svn=https://example.com", "can only be git, helm or oci, not 'svn'"),
+        (parse_catalog, "c:svn=https://example.com", 'must be "git", "helm" or "oci", but is "svn"'),
         (parse_catalog, "c=oci://example.com/c#main", "#BRANCH requires a Git repository"),
         (parse_catalog, "C=./c.git", 'the name of the catalog is invalid: "C" must contain only lower-case'),
         (parse_cluster, "berlin,region", "'region' must have the form KEY=VALUE"),
-        (parse_cluster, "berlin,region=a b", 'the label region is invalid: the value "a b"'),
+        (parse_cluster, "berlin,region=a b", 'the label "region" is invalid: the value "a b"'),
         (parse_cluster, "admin@berlin", 'the name of the cluster is invalid: "admin@berlin"'),
         (parse_clusters_file, "name,region\nberlin\n", "line 2: must have 2 columns (name, region), but has 1"),
         (parse_clusters_file, "admin@berlin\n", 'line 1: the name of the cluster is invalid: "admin@berlin"'),

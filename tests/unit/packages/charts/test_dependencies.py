@@ -68,20 +68,20 @@ def test_missing_dependencies(files: dict[str, str], versions: list[str]) -> Non
         pytest.param(
             {"Chart.yaml": DB % ("^1.2", URL)},
             "ChartNotLocked",
-            'chart web 1.0.0 requires the chart db, but its folder `charts` does not contain it. The version "^1.2" is not'
+            'chart web 1.0.0 requires the chart "db", but its folder `charts` does not contain it. The version "^1.2" is not'
             " exact, and there is no Chart.lock. Next step: run `helm dependency update`",
             id="range-without-lock",
         ),
         pytest.param(
             {"Chart.yaml": DB % ("^1.2", URL), "Chart.lock": "dependencies: []\n"},
             "ChartNotLocked",
-            "Chart.lock contains no version of db",
+            'Chart.lock contains no version of "d',
             id="not-in-the-lock",
         ),
         pytest.param(
             {"Chart.yaml": DB % ("1.2.3", '"@bitnami"')},
             "DependencyRepositoryMissing",
-            'the repository "@bitnami" of the dependency db is an alias in the settings of helm',
+            'the repository "@bitnami" of the dependency "db" is an alias in the settings of helm',
             id="alias",
         ),
         pytest.param(
@@ -121,7 +121,7 @@ def test_repository_finding(repository: str, text: str) -> None:
 
     assert finding.code == "DependencyRepositoryMissing"
     assert finding.message.startswith(
-        "chart web 1.0.0 requires the chart my_DB 1.2.3, but its folder `charts` does not contain it"
+        'chart web 1.0.0 requires version "1.2.3" of the chart "my_DB", but its folder `charts` does not contain it'
     )
     assert text in finding.message
 

@@ -337,7 +337,7 @@ def test_old_releases_have_no_default_target() -> None:
     ("configuration", "message"),
     [
         pytest.param(None, "must be an ApplyReplacements", id="none"),
-        pytest.param(build_config("ConfigMap", {}), 'not "ConfigMap"', id="kind"),
+        pytest.param(build_config("ConfigMap", {}), ' is "ConfigMap"', id="kind"),
         pytest.param(build_config("ApplyReplacements", {"replacements": "x"}), "must be a list", id="no-list"),
         pytest.param(
             build_config("ApplyReplacements", {"replacements": [{"source": {}}]}), "at least one target", id="no-target"

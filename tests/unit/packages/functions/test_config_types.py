@@ -57,13 +57,13 @@ def find_config_error(name: str, configuration: dict[str, Any]) -> str:
 def test_field_of_the_wrong_type_is_an_error(name: str, kind: str, field: str, value: object) -> None:
     configuration = {"apiVersion": "fn.kpt.dev/v1alpha1", "kind": kind, "metadata": {"name": "x"}, field: value}
 
-    assert f"the configuration's {field} must be a string, not" in find_config_error(name, configuration)
+    assert f"the configuration's {field} must be a string, but is" in find_config_error(name, configuration)
 
 
 @pytest.mark.parametrize("kind", WRONG)
 @pytest.mark.parametrize("name", KEYS)
 def test_value_that_is_no_scalar_is_an_error(name: str, kind: str) -> None:
-    assert f"data.{KEYS[name]} must be a string, not" in find_config_error(
+    assert f"data.{KEYS[name]} must be a string, but is" in find_config_error(
         name, build_config("ConfigMap", {KEYS[name]: WRONG[kind]})
     )
 
@@ -95,18 +95,18 @@ def test_labels_of_the_wrong_type_are_an_error(value: Any) -> None:
     ("specs", "message"),
     [
         pytest.param(
-            {"path": "a"}, "the configuration's {field} must be a list of field specs, not a mapping", id="no-list"
+            {"path": "a"}, "the configuration's {field} must be a list of field specs, but is a mapping", id="no-list"
         ),
-        pytest.param(["a"], 'the configuration\'s {field}[0] must be a mapping, not "a"', id="text"),
-        pytest.param([{"path": 1}], "the configuration's {field}[0].path must be a string, not 1", id="path"),
+        pytest.param(["a"], 'the configuration\'s {field}[0] must be a mapping, but is "a"', id="text"),
+        pytest.param([{"path": 1}], "the configuration's {field}[0].path must be a string, but is 1", id="path"),
         pytest.param(
             [{"path": "a", "kind": ["A"]}],
-            "the configuration's {field}[0].kind must be a string, not a list",
+            "the configuration's {field}[0].kind must be a string, but is a list",
             id="kind",
         ),
         pytest.param(
             [{"path": "a", "create": "yes"}],
-            'the configuration\'s {field}[0].create must be true or false, not "yes"',
+            'the configuration\'s {field}[0].create must be true or false, but is "yes"',
             id="create",
         ),
         pytest.param(

@@ -171,14 +171,14 @@ def format_list_with_items(items: str) -> str:
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
-        pytest.param("", "it must be one document, not 0", id="nothing"),
-        pytest.param("panic: no", 'not "None None"', id="prose"),
-        pytest.param("- 1", "it must be a mapping, not list", id="a-list"),
+        pytest.param("", "it must contain one document, but cont", id="nothing"),
+        pytest.param("panic: no", ' is "None None"', id="prose"),
+        pytest.param("- 1", "it must be a mapping, but is list", id="a-list"),
         pytest.param("a: [", "the text is not valid YAML", id="broken"),
-        pytest.param(format_resource_list() + "\n---\n" + format_resource_list(), "one document, not 2", id="two"),
-        pytest.param('{"kind": "ResourceList", "items": []}', 'not "None ResourceList"', id="no-version"),
+        pytest.param(format_resource_list() + "\n---\n" + format_resource_list(), "one document, but c", id="two"),
+        pytest.param('{"kind": "ResourceList", "items": []}', ' is "None ResourceList"', id="no-version"),
         pytest.param(
-            '{"kind": "ResourceList", "apiVersion": "v1", "items": []}', 'not "v1 ResourceList"', id="version"
+            '{"kind": "ResourceList", "apiVersion": "v1", "items": []}', ' is "v1 ResourceList"', id="version"
         ),
         pytest.param(
             '{"kind": "ResourceList", "apiVersion": "config.kubernetes.io/v1"}', "items are mappings", id="no-items"

@@ -30,10 +30,10 @@ def test_set_at(data: Any, path: tuple[str | int, ...], expected: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "path", "message"),
     [
-        pytest.param({"a": "x"}, ("a", "b"), "a must be a mapping, not 'x'", id="text"),
-        pytest.param({"a": {"b": []}}, ("a", "b", "c"), "a.b must be a mapping, not []", id="list"),
-        pytest.param({"a": {}}, ("a", 0), "a must be a list, not {}", id="mapping"),
-        pytest.param([], ("a",), "a resource must be a mapping, not []", id="root"),
+        pytest.param({"a": "x"}, ("a", "b"), "a must be a mapping, but is 'x'", id="text"),
+        pytest.param({"a": {"b": []}}, ("a", "b", "c"), "a.b must be a mapping, but is []", id="list"),
+        pytest.param({"a": {}}, ("a", 0), "a must be a list, but is {}", id="mapping"),
+        pytest.param([], ("a",), "a resource must be a mapping, but is []", id="root"),
     ],
 )
 def test_fields_that_cannot_be_set(data: Any, path: tuple[str | int, ...], message: str) -> None:
@@ -76,7 +76,7 @@ def test_field_that_cannot_be_set_is_an_error(function: KrmFunction, data: dict[
     output = function(parse_items(text, "Kptfile"), build_config("ConfigMap", data), FunctionContext())
 
     assert output.has_failed
-    assert "must be a mapping, not" in list_messages(output)[0][1]
+    assert "must be a mapping, but is" in list_messages(output)[0][1]
     assert format_items(output.items) == text
 
 

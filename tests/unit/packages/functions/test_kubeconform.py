@@ -249,7 +249,7 @@ def test_kinds_that_kubeval_ignores(text: str, severities: list[str]) -> None:
     ("values", "expected"),
     [
         pytest.param(
-            {"strict": "yes"}, ("error", '`strict` must be "true" or "false", not "yes"'), id="not-a-truth-value"
+            {"strict": "yes"}, ("error", '`strict` must be "true" or "false", but is "yes"'), id="not-a-truth-value"
         ),
         pytest.param(
             {"schema_location": "https://example.com/schemas"},

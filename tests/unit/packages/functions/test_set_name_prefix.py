@@ -85,7 +85,7 @@ def test_local_config_resource_keeps_its_name() -> None:
     ("configuration", "reason"),
     [
         pytest.param(None, "`data.prefix` should not be empty", id="neither-prefix-nor-context"),
-        pytest.param(build_config("SetPrefix", {"prefix": "x"}), 'not "SetPrefix"', id="kind"),
+        pytest.param(build_config("SetPrefix", {"prefix": "x"}), ' is "SetPrefix"', id="kind"),
     ],
 )
 def test_errors(configuration: dict[str, Any] | None, reason: str) -> None:

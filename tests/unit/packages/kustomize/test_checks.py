@@ -172,7 +172,7 @@ def test_invalid_overlay(fields: str, finding: str) -> None:
         ),
         pytest.param(
             "HelmCharts: [{Name: web, Version: 1.0.0, Repo: 'https://example.com'}]",
-            "DependencyRepositoryMissing prod/kustomization.yaml:1: HelmCharts[0] requires the chart web 1.0.0, "
+            'DependencyRepositoryMissing prod/kustomization.yaml:1: HelmCharts[0] requires version "1.0.0" of the chart "web", '
             "but the upstream package does not contain it, and no Repository has the URL https://example.com",
             id="other-case",
         ),

@@ -50,7 +50,7 @@ def test_fields_of_a_recorded_render() -> None:
             format_status_file(trees={"base": ID, "merged": ID}), ".status.trees.rendered", id="a-tree-is-missing"
         ),
         pytest.param(
-            format_status_file(trees={"base": "--all", "merged": ID, "rendered": ID}), "not '--all'", id="an-option"
+            format_status_file(trees={"base": "--all", "merged": ID, "rendered": ID}), " is '--all'", id="an-option"
         ),
         pytest.param(format_status_file(inputs={"config": "main"}), ".status.inputs.config", id="a-config-by-branch"),
         pytest.param(format_status_file(inputs={}), ".status.inputs.config", id="no-config"),

@@ -75,8 +75,7 @@ def decide_one(snapshot: TargetSnapshot, claims: TargetClaims) -> HeldRemoval | 
             "proposed",
             PROPOSED,
             "v1",
-            f"package berlin/gw is no longer requested, because {GONE}. Next step: merge branch removals/berlin to approve"
-            " its removal",
+            f'package berlin/gw is no longer requested, because {GONE}. Next step: merge branch "removals/berlin" to approve its removal',
             id="proposed",
         ),
         pytest.param(
@@ -85,8 +84,7 @@ def decide_one(snapshot: TargetSnapshot, claims: TargetClaims) -> HeldRemoval | 
             "proposed",
             PROPOSED,
             None,
-            f"package berlin/gw is no longer requested, because {GONE}. Next step: merge branch removals/berlin to approve"
-            " its removal",
+            f'package berlin/gw is no longer requested, because {GONE}. Next step: merge branch "removals/berlin" to approve its removal',
             id="proposed-before",
         ),
         pytest.param(
@@ -315,13 +313,12 @@ def test_removal_waits_for_a_draft_with_conflicting_local_changes() -> None:
     [
         pytest.param(
             "proposed",
-            "package berlin/gw is requested again, but its removal is proposed on branch removals/berlin. Next step:"
-            " reject this draft. If you merge the draft, the package is removed and then drafted again",
+            'package berlin/gw is requested again, but its removal is proposed on branch "removals/berlin". Next step: reject this draft. If you merge the draft, the package is removed and then drafted again',
             id="proposed",
         ),
         pytest.param(
             "conflict",
-            f"package berlin/gw is requested again, but its removal draft on branch removals/berlin {STUCK}",
+            f'package berlin/gw is requested again, but its removal draft on branch "removals/berlin" {STUCK}',
             id="conflicting-local-changes",
         ),
     ],
@@ -467,8 +464,8 @@ def test_removal_branch_below_another_branch_cannot_be_created(branch: str, obst
     message = outcome.finding.message if outcome.finding else ""
     if obstacle:
         assert message == (
-            f"package berlin/gw is no longer requested, because {GONE}. It cannot be removed yet, because Git cannot create the branch {branch} while the branch"
-            f" {obstacle} exists"
+            f'package berlin/gw is no longer requested, because {GONE}. It cannot be removed yet, because Git cannot create the branch "{branch}" while the branch'
+            f' "{obstacle}" exists'
         )
     else:
         assert isinstance(outcome, RemovalOutcome)
@@ -480,12 +477,12 @@ def test_removal_branch_below_another_branch_cannot_be_created(branch: str, obst
     [
         pytest.param(
             "proposed",
-            f"package berlin/next is no longer requested, because {{}}. It cannot be removed yet, because branch {BRANCH} is proposed. Next step: approve or reject this draft",
+            f'package berlin/next is no longer requested, because {{}}. It cannot be removed yet, because branch "{BRANCH}" is proposed. Next step: approve or reject this draft',
             id="proposed",
         ),
         pytest.param(
             "conflict",
-            f"package berlin/next is no longer requested, because {{}}. It cannot be removed yet, because branch {BRANCH} {STUCK}",
+            f'package berlin/next is no longer requested, because {{}}. It cannot be removed yet, because branch "{BRANCH}" {STUCK}',
             id="conflict",
         ),
     ],

@@ -256,7 +256,7 @@ def test_message_of_a_moved_tag(revision_pin: RevisionPin, message: str) -> None
     content = TEXT if revision_pin.written_revision else TEXT.replace(b"revision: v1, ", b"")
     (finding,) = plan_proposal([revision_pin], build_snapshot(content=content)).findings
 
-    assert finding.message == message + f"The change is proposed on branch {BRANCH}"
+    assert finding.message == message + f'The change is proposed on branch "{BRANCH}"'
 
 
 def test_plain_folder_has_only_a_finding() -> None:

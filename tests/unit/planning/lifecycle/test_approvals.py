@@ -60,18 +60,18 @@ PATHS = tuple(DraftedFile(path, ObjectId("f1"), FILE_MODE, True) for path in (".
         ),
         pytest.param(
             {APPROVAL_POLICY_ANNOTATION: "Always"},
-            f'annotation {APPROVAL_POLICY_ANNOTATION} must be "initial" or "always", not "Always"',
+            f'the annotation {APPROVAL_POLICY_ANNOTATION} must be "initial" or "always", but is "Always"',
             id="case",
         ),
         pytest.param(
             {APPROVAL_POLICY_ANNOTATION: ""},
-            f'annotation {APPROVAL_POLICY_ANNOTATION} must be "initial" or "always", not ""',
+            f'the annotation {APPROVAL_POLICY_ANNOTATION} must be "initial" or "always", but is ""',
             id="empty",
         ),
         *(
             pytest.param(
                 {APPROVAL_POLICY_ANNOTATION: "initial", APPROVAL_DELAY_ANNOTATION: text},
-                f'annotation {APPROVAL_DELAY_ANNOTATION} must be a duration such as "10m" or "1h30m", not "{text}"',
+                f'the annotation {APPROVAL_DELAY_ANNOTATION} must be a duration such as "10m" or "1h30m", but is "{text}"',
                 id=f"delay-{text}",
             )
             for text in ("soon", "10", "-5m", "")

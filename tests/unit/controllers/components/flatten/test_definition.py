@@ -493,7 +493,7 @@ def test_environment_cannot_override_fixed_fields() -> None:
     early = result.render_flattened(SPEC, {"a": {"n": 3}}, result.flatten())
 
     assert not isinstance(early, str)
-    assert early[0].startswith("UnknownField: spec.overrides.a is unknown")
+    assert early[0].startswith("UnknownField: spec.overrides.a is an unknown field")
 
 
 @pytest.mark.parametrize("name", ["target", "resources", "addon"])
@@ -614,7 +614,7 @@ def test_addon_that_cannot_be_flattened_is_refused(addon: dict[str, Any], expect
     refusals = build_setup(addon, config=config).list_refusals()
 
     assert [code for code, _ in refusals] == ["NotBakeable"]
-    assert refusals[0][1].startswith("the definition mill-with-everything cannot be generated, because of Addon")
+    assert refusals[0][1].startswith('the definition "mill-with-everything" cannot be generated, because of Addon')
     assert expected in refusals[0][1]
 
 
@@ -628,7 +628,7 @@ OTHERS = [
         [
             (
                 "AddonKeyCollision",
-                "grain/default has the key grain, which is also a field of the definition",
+                'grain/default" has the key "grain", which is also a field of the definition',
             )
         ],
         id="key-of-a-field",
@@ -640,8 +640,8 @@ OTHERS = [
             [{"name": "a-b"}, {"name": "a", "instanceId": "b"}],
         ),
         [
-            ("AddonKeyCollision", "a/b has the key aB, which is also the key of a-b/default; keys must be unique"),
-            ("AddonKeyCollision", "a-b/default has the key aB, which is also the key of a/b; keys must be unique"),
+            ("AddonKeyCollision", '/b" has the key "aB", which is also the key of a-b/default; keys must be unique'),
+            ("AddonKeyCollision", 'a-b/default" has the key "aB", which is also the key of a/b; keys must be unique'),
         ],
         id="key-of-another-addon",
     ),
@@ -651,7 +651,7 @@ OTHERS = [
             {"3d": build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})},
             [{"name": "3d"}],
         ),
-        [("AddonKeyInvalid", 'the key "3d" of the addon 3d is not a valid field name')],
+        [("AddonKeyInvalid", 'the key "3d" of the addon "3d" is not a valid field name')],
         id="no-key",
     ),
     pytest.param(
@@ -674,7 +674,7 @@ OTHERS = [
             build_addon(patch("/spec/x", 1), condition="${false}"),
             build_addon(patch("/spec/x", 1), dependencies={"requires": [{"addon": "a"}]}),
         ),
-        [("AddonRequirementMissing", "b requires the addon a, which is not in use")],
+        [("AddonRequirementMissing", '" requires the addon "a", which is not in use')],
         id="what-is-required-does-not-work",
     ),
     pytest.param(
@@ -714,7 +714,7 @@ OTHERS = [
             build_addon(patch("/spec/x", "${[spec.long, metadata.name]}"), fields={"long": "string"}),
             config={"long": "x" * 5000},
         ),
-        [("NotBakeable", "the flattened definition mill-with-everything is not valid: ")],
+        [("NotBakeable", 'the flattened definition "mill-with-everything" is not valid: ')],
         id="expression-that-becomes-too-long",
     ),
     pytest.param(

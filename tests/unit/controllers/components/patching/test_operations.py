@@ -43,10 +43,10 @@ def test_read_operation(written: dict[str, Any], expected: tuple[Any, ...]) -> N
     ("written", "expected"),
     [
         pytest.param("add", ["AddonInvalid: must be a mapping"], id="text"),
-        pytest.param({"path": "/a"}, ["PatchOpUnsupported.op: must be one of add, replace"], id="no-op"),
+        pytest.param({"path": "/a"}, ['PatchOpUnsupported.op: must be one of "add", "replace"'], id="no-op"),
         pytest.param(
             {"op": "test", "path": "/a"},
-            ['PatchOpUnsupported.op: must be one of add, replace, remove, merge, not "test"'],
+            ['PatchOpUnsupported.op: must be one of "add", "replace", "remove", "merge", but is "test"'],
             id="test",
         ),
         pytest.param({"op": "mergeShallow", "path": "/a"}, ["PatchOpUnsupported.op:"], id="merge-shallow"),
@@ -68,7 +68,7 @@ def test_read_operation(written: dict[str, Any], expected: tuple[Any, ...]) -> N
             [
                 "PathSyntax.path:",
                 "AddonInvalid.value:",
-                "UnknownField.valu: is unknown; allowed are op, path, value; did you mean value?",
+                'UnknownField.valu: is an unknown field; allowed fields: op, path, value; did you mean "value"?',
             ],
             id="all-at-once",
         ),

@@ -116,8 +116,8 @@ def test_parse_path(text: str, expected: tuple[Any, ...]) -> None:
         pytest.param("/a[?(length(@.n)==1)]", "PathFilterUnsupported", "@.field==literal", id="function"),
         pytest.param("/a[?(@.n==01)]", "PathFilterUnsupported", "@.field==literal", id="literal-with-leading-zero"),
         pytest.param("/a[?(@.n==1e999)]", "PathFilterUnsupported", "@.field==literal", id="number-without-end"),
-        pytest.param("/a" * (MAX_STEPS + 1), "PathSyntax", "at most 100 steps, not 101", id="too-many-steps"),
-        pytest.param("/" + "a" * MAX_LENGTH, "PathSyntax", "at most 4,096 characters, not 4,097", id="too-long"),
+        pytest.param("/a" * (MAX_STEPS + 1), "PathSyntax", "at most 100 steps, but has 101", id="too-many-steps"),
+        pytest.param("/" + "a" * MAX_LENGTH, "PathSyntax", "at most 4,096 characters, but has 4,097", id="too-long"),
     ],
 )
 def test_invalid_path_is_reported(text: str, code: str, message: str) -> None:

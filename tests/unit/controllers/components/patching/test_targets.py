@@ -94,15 +94,24 @@ def test_matches(written: dict[str, Any], value: Any, expected: bool) -> None:
         pytest.param({"resourceType": None, "x-note": "all"}, ["TargetEmpty:"], id="nothing-that-counts"),
         pytest.param("Deployment", ["TargetInvalid: must be a mapping"], id="text"),
         pytest.param(
-            {"kind": "A"}, ["UnknownField.kind: is unknown; allowed are resourceType, resourceId"], id="unknown"
+            {"kind": "A"},
+            ["UnknownField.kind: is an unknown field; allowed fields: resourceType, resourceId"],
+            id="unknown",
         ),
-        pytest.param({"where": "${true}"}, ["UnknownField.where: is unknown; allowed are"], id="where-is-not-offered"),
-        pytest.param({"resourceType": 5}, ["TargetInvalid.resourceType: must be a string, not 5"], id="number"),
+        pytest.param(
+            {"where": "${true}"},
+            ["UnknownField.where: is an unknown field; allowed fields:"],
+            id="where-is-not-offered",
+        ),
+        pytest.param({"resourceType": 5}, ["TargetInvalid.resourceType: must be a string, but is 5"], id="number"),
         pytest.param({"resourceId": ["a", {}]}, ["TargetInvalid.resourceId.1: must be a string"], id="map-in-a-list"),
         pytest.param({"selector": "a=b"}, ["TargetInvalid.selector: must be a mapping"], id="selector-as-text"),
         pytest.param(
             {"selector": {"matchExpressions": []}, "group": 1},
-            ["TargetInvalid.group:", "UnknownField.selector.matchExpressions: is unknown; allowed are matchLabels"],
+            [
+                "TargetInvalid.group:",
+                "UnknownField.selector.matchExpressions: is an unknown field; allowed fields: matchLabels",
+            ],
             id="all-at-once",
         ),
         pytest.param(labels(a=[1]), ["TargetInvalid.selector.matchLabels.a: must be a string"], id="list-as-label"),

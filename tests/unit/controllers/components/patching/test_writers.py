@@ -249,7 +249,7 @@ def test_note_names_both_addons_and_the_next_step() -> None:
     patch_result = writers.apply_patch(document, build_operation("replace", "/v", 2), B, PatchBudget())
 
     expected = (
-        "b/default overwrites the value that first/main set at /v;"
+        'the addon "b/default" overwrites the value that the addon "first/main" set at /v;'
         " if this is intended, declare the order of the addons with requires or loadOrder"
     )
     assert [note.message for note in patch_result.notes] == [expected]

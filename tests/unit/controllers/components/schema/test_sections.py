@@ -37,14 +37,13 @@ def test_empty_schema_has_no_fields(data: Any) -> None:
         pytest.param(
             {"types": {"string": "integer"}},
             "ShorthandFieldType",
-            "spec.schema.types.string must not redefine the built-in type string",
+            'spec.schema.types.string must not redefine the built-in type "string"',
             id="type-that-is-there",
         ),
         pytest.param(
             {"types": {"a b": "integer"}},
             "ShorthandFieldType",
-            "spec.schema.types.a b must have a name of letters, digits, - and _ that begins with a letter or _, "
-            'not "a b"',
+            'spec.schema.types.a b must have a name of letters, digits, - and _ that begins with a letter or _, but has the name "a b"',
             id="type-without-a-name",
         ),
         pytest.param(

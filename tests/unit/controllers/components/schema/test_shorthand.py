@@ -149,8 +149,10 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        pytest.param("", "ShorthandEmpty", 'must begin with a type, such as string or []string, not ""', id="empty"),
-        pytest.param(" | default=a", "ShorthandEmpty", 'not " | default=a"', id="no-type"),
+        pytest.param(
+            "", "ShorthandEmpty", 'must begin with a type, such as "string" or "[]string", but is ""', id="empty"
+        ),
+        pytest.param(" | default=a", "ShorthandEmpty", ' is " | default=a"', id="no-type"),
         pytest.param(
             "boolean | default=yes",
             "ShorthandValue",
@@ -162,7 +164,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             'string | enum="a,b" default=c',
             "ShorthandDefaultInvalid",
-            'default must be one of a, b, not "c"',
+            'default must be "a" or "b", but is "c"',
             id="row-5-default-out-of-enum",
         ),
         pytest.param("string | enum=a,a", "ShorthandValue", "unique values", id="item-twice"),
@@ -225,11 +227,11 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             "string | defalt=a",
             "ShorthandUnknownMarker",
-            "has the marker defalt=a at column 10, which is unknown; did you mean default?",
+            'has the marker defalt=a at column 10, which is unknown; allowed markers: default, description, enum, example, exclusiveMaximum, exclusiveMinimum, format, maxItems, maxLength, maxProperties, maximum, minItems, minLength, minProperties, minimum, multipleOf, nullable, pattern, queryContainers, queryResources, required, title, uniqueItems; did you mean "default"?',
             id="unknown-marker",
         ),
         pytest.param(
-            "string | zzz=a", "ShorthandUnknownMarker", "allowed: default, description, enum", id="far-from-all"
+            "string | zzz=a", "ShorthandUnknownMarker", "allowed markers: default, description, enum", id="far-from-all"
         ),
         pytest.param(
             "string | immutable=true",
@@ -240,14 +242,21 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             "string | minimum=1",
             "ShorthandMarkerType",
-            "minimum=1 at column 10, which applies to integer or number only, not to string",
+            "minimum=1 at column 10, which applies only to the type integer or number, but the type is string",
             id="wrong-type",
         ),
-        pytest.param("boolean | enum=true", "ShorthandMarkerType", "not to boolean", id="enum-of-booleans"),
-        pytest.param("integer | minLength=1", "ShorthandMarkerType", "applies to string only", id="length-of-a-number"),
-        pytest.param("string | uniqueItems=true", "ShorthandMarkerType", "applies to array only", id="unique-text"),
+        pytest.param("boolean | enum=true", "ShorthandMarkerType", "but the type is boolean", id="enum-of-booleans"),
         pytest.param(
-            "[]string | queryContainers=true", "ShorthandMarkerType", "applies to string only", id="hint-of-a-list"
+            "integer | minLength=1", "ShorthandMarkerType", "applies only to the type string", id="length-of-a-number"
+        ),
+        pytest.param(
+            "string | uniqueItems=true", "ShorthandMarkerType", "applies only to the type array, but", id="unique-text"
+        ),
+        pytest.param(
+            "[]string | queryContainers=true",
+            "ShorthandMarkerType",
+            "applies only to the type string",
+            id="hint-of-a-list",
         ),
         pytest.param(
             "integer | exclusiveMaximum=true",
@@ -322,7 +331,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             '[]integer | default=[1,"a"]',
             "ShorthandDefaultInvalid",
-            'default[1] must be an integer, not "a"',
+            'default[1] must be an integer, but is "a"',
             id="default-of-another-type",
         ),
         pytest.param(
@@ -346,23 +355,23 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             "map[integer]string",
             "ShorthandType",
-            'the key type of a map must be string, not "integer"',
+            'the key type of a map must be "string", but is "integer"',
             id="other-keys",
         ),
         pytest.param(
-            "map<string,string>", "ShorthandType", '"string,string"; allowed: string', id="map-with-two-types"
+            "map<string,string>", "ShorthandType", '"string,string"; allowed types: string', id="map-with-two-types"
         ),
-        pytest.param("array<string", "ShorthandType", '"array<string"; allowed: string', id="array-half-written"),
+        pytest.param("array<string", "ShorthandType", '"array<string"; allowed types: string', id="array-half-written"),
         pytest.param(
             "strnig",
             "ShorthandUnknownType",
-            "has the unknown type strnig; did you mean string?",
+            'has the unknown type "strnig"; allowed types: string, integer, number, float, boolean, object, Point; did you mean "string"?',
             id="misspelt-type",
         ),
         pytest.param(
             "Thing",
             "ShorthandUnknownType",
-            "allowed: string, integer, number, float, boolean, object, Point",
+            "allowed types: string, integer, number, float, boolean, object, Point",
             id="unknown-type",
         ),
         pytest.param("[]" * 40 + "string", "SchemaTooLarge", "must not nest more than 32 types", id="deep-type"),
@@ -370,25 +379,28 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
             "string | title=" + "a" * 20_000, "SchemaTooLarge", "must have at most 16384 characters", id="long"
         ),
         pytest.param(
-            True, "ShorthandFieldType", "not true: write boolean | default=true", id="value-in-place-of-a-type"
+            True, "ShorthandFieldType", ' is true; write "boolean | default=true', id="value-in-place-of-a-type"
         ),
         pytest.param(
             ["string"], "ShorthandFieldType", 'write a list type in quotes: "[]string"', id="list-without-quotes"
         ),
         pytest.param(
-            3, "ShorthandFieldType", "must be an expression, such as string, or a mapping of fields, not 3", id="number"
+            3,
+            "ShorthandFieldType",
+            'must be an expression such as "string", or a mapping of fields, but is 3',
+            id="number",
         ),
-        pytest.param(None, "ShorthandFieldType", "not null", id="null"),
+        pytest.param(None, "ShorthandFieldType", " is null", id="null"),
         pytest.param(
-            {"a": "strin"}, "ShorthandUnknownType", "f.a has the unknown type strin", id="inside-of-an-object"
+            {"a": "strin"}, "ShorthandUnknownType", 'f.a has the unknown type "strin', id="inside-of-an-object"
         ),
         pytest.param(
             {"3a": "string"},
             "ShorthandFieldType",
-            'must have a name of letters, digits, - and _ that begins with a letter or _, not "3a"',
+            'must have a name of letters, digits, - and _ that begins with a letter or _, but has the name "3a"',
             id="name",
         ),
-        pytest.param({8080: "string"}, "ShorthandFieldType", "not 8080", id="name-that-is-a-number"),
+        pytest.param({8080: "string"}, "ShorthandFieldType", "ame 8080", id="name-that-is-a-number"),
         pytest.param(
             {"$ref": "string"},
             "ShorthandFieldType",
@@ -398,7 +410,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             {"a": "string", "$default": "[]"},
             "ShorthandValue",
-            "$default must be a mapping of at most 32 levels, or its JSON text, not []",
+            "$default must be a mapping of at most 32 levels, or its JSON text, but is []",
             id="default-that-is-a-list",
         ),
         pytest.param(
@@ -410,7 +422,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             {"a": "string", "$default": {"b": "c"}},
             "ShorthandDefaultInvalid",
-            "$default has an invalid default: default.b is unknown; allowed are a",
+            "$default has an invalid default: default.b is an unknown field; allowed fields: a",
             id="default-with-an-unknown-field",
         ),
         pytest.param(
@@ -507,7 +519,7 @@ def test_default_of_a_type_must_match_the_narrower_field() -> None:
     (finding,) = list_findings("Level | enum=b,c", types={"Level": "string | enum=a,b default=a"})
 
     assert finding.code.name == "ShorthandDefaultInvalid"
-    assert finding.message == f'{FIELD} has an invalid default: default must be one of b, c, not "a"'
+    assert finding.message == f'{FIELD} has an invalid default: default must be "b" or "c", but is "a"'
 
 
 @pytest.mark.parametrize(

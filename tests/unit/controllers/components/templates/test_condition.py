@@ -34,12 +34,12 @@ def test_conditions(data: Any, holds: bool) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        pytest.param("true", 'not "true"', id="text"),
-        pytest.param("x${true}", 'not "x${true}"', id="text-with-an-expression"),
-        pytest.param("${true}${true}", 'not "${true}${true}"', id="two-expressions"),
-        pytest.param(1, "not 1", id="number"),
-        pytest.param(["${true}"], "not a list", id="list"),
-        pytest.param({"a": True}, "not a mapping", id="mapping"),
+        pytest.param("true", 'but is "true"', id="text"),
+        pytest.param("x${true}", 'but is "x${true}"', id="text-with-an-expression"),
+        pytest.param("${true}${true}", 'but is "${true}${true}"', id="two-expressions"),
+        pytest.param(1, "but is 1", id="number"),
+        pytest.param(["${true}"], "but is a list", id="list"),
+        pytest.param({"a": True}, "but is a mapping", id="mapping"),
     ],
 )
 def test_constant_that_is_no_boolean_is_reported_before_rendering(data: Any, message: str) -> None:
@@ -57,11 +57,11 @@ def test_constant_that_is_no_boolean_is_reported_before_rendering(data: Any, mes
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("${spec.count}", "not 3", id="number"),
-        pytest.param("${'true'}", 'not "true"', id="text"),
-        pytest.param("${null}", "not null", id="null"),
-        pytest.param("${omit()}", "not omit()", id="omit"),
-        pytest.param("${spec.doors}", "not a list", id="list"),
+        pytest.param("${spec.count}", "but is 3", id="number"),
+        pytest.param("${'true'}", 'but is "true"', id="text"),
+        pytest.param("${null}", "but is null", id="null"),
+        pytest.param("${omit()}", "but is omit()", id="omit"),
+        pytest.param("${spec.doors}", "but is a list", id="list"),
     ],
 )
 def test_result_that_is_no_boolean_is_reported(text: str, message: str) -> None:

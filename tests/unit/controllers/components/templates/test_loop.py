@@ -104,10 +104,10 @@ def test_valid_loop_variable_names(name: str) -> None:
 @pytest.mark.parametrize(
     ("for_each", "message"),
     [
-        pytest.param("doors", 'not "doors"', id="text"),
-        pytest.param("a${[1]}", 'not "a${[1]}"', id="text-with-an-expression"),
-        pytest.param(3, "not 3", id="number"),
-        pytest.param(True, "not true", id="bool"),
+        pytest.param("doors", 'but is "doors"', id="text"),
+        pytest.param("a${[1]}", 'but is "a${[1]}"', id="text-with-an-expression"),
+        pytest.param(3, "but is 3", id="number"),
+        pytest.param(True, "but is true", id="bool"),
     ],
 )
 def test_constant_that_is_no_list_is_reported_before_rendering(for_each: Any, message: str) -> None:
@@ -120,10 +120,10 @@ def test_constant_that_is_no_list_is_reported_before_rendering(for_each: Any, me
 @pytest.mark.parametrize(
     ("for_each", "message"),
     [
-        pytest.param("${metadata.name}", 'not "mill"', id="text"),
-        pytest.param("${spec.count}", "not 3", id="number"),
-        pytest.param("${null}", "not null", id="null"),
-        pytest.param("${omit()}", "not omit()", id="omit"),
+        pytest.param("${metadata.name}", 'but is "mill"', id="text"),
+        pytest.param("${spec.count}", "but is 3", id="number"),
+        pytest.param("${null}", "but is null", id="null"),
+        pytest.param("${omit()}", "but is omit()", id="omit"),
     ],
 )
 def test_result_that_is_no_list_is_reported(for_each: str, message: str) -> None:

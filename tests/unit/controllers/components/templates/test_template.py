@@ -102,7 +102,9 @@ def test_template_can_omit_itself() -> None:
         pytest.param({"${spec.notes}": 1}, "TemplateKeyType", ("${spec.notes}",), "returns a mapping", id="key-map"),
         pytest.param({"${omit()}": 1}, "TemplateKeyType", ("${omit()}",), "returns omit()", id="key-omit"),
         pytest.param({"${null}": 1}, "TemplateKeyType", ("${null}",), "returns null", id="key-null"),
-        pytest.param({8080: 1}, "TemplateKeyType", (8080,), "must have a string as key, not 8080", id="key-no-text"),
+        pytest.param(
+            {8080: 1}, "TemplateKeyType", (8080,), "must have strings as keys, but has the key 8080", id="key-no-text"
+        ),
         pytest.param(
             {"mill": 1, "b": {"mill": 2, "${metadata.name}": 3}},
             "TemplateDuplicateKey",
@@ -125,8 +127,10 @@ def test_template_can_omit_itself() -> None:
         pytest.param(
             "a${type(1)}", "CelConversion", (), "not bytes, a timestamp, a duration or a type", id="type-in-text"
         ),
-        pytest.param("${ {'a': {1: 2}} }", "TemplateKeyType", (), "keys of a map must be strings, not 1", id="int-key"),
-        pytest.param("${[1].map(i, {true: i})}", "TemplateKeyType", (), "strings, not true", id="bool-key"),
+        pytest.param(
+            "${ {'a': {1: 2}} }", "TemplateKeyType", (), "keys of a map must be strings, but one key is 1", id="int-key"
+        ),
+        pytest.param("${[1].map(i, {true: i})}", "TemplateKeyType", (), "strings, but one key is true", id="bool-key"),
     ],
 )
 def test_render_errors_are_reported(data: Any, code: str, path: tuple[str | int, ...], message: str) -> None:
