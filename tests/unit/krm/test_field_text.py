@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.krm.field_text import format_list, suggest_name
+from reconciler.krm.field_text import describe_choice, format_list, quote_list, suggest_name
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,22 @@ from reconciler.krm.field_text import format_list, suggest_name
 )
 def test_list_is_formatted(count: int, text: str) -> None:
     assert format_list([f"n{number}" for number in range(count)], " and ") == text
+
+
+def test_names_are_quoted_in_a_list() -> None:
+    assert quote_list(["none", 'a"b', ""], " or ") == r'"none" or "a\"b" or ""'
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        pytest.param(["a"], '"a"', id="one"),
+        pytest.param(["error", "skip"], '"error" or "skip"', id="two"),
+        pytest.param(["a", 5, True], 'one of "a", 5, true', id="three-of-different-types"),
+    ],
+)
+def test_allowed_values_are_described(values: list[object], text: str) -> None:
+    assert describe_choice(values) == text
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, '; did you mean "replicas"?'), (500, "")])
