@@ -78,7 +78,7 @@ def test_definition_is_kept_until_its_deletion_is_confirmed(fleet: ChartWorld) -
     assert CRD in fleet.drafted()
     assert "deployment-web.yaml" not in fleet.drafted()
     (finding,) = (finding for finding in result.findings if finding.code == "CRDRemovalHeld")
-    assert "does not contain CustomResourceDefinition/_cluster/webs.example.com." in finding.message
+    assert "does not contain CustomResourceDefinition webs.example.com." in finding.message
     assert finding.severity == "warning"
     fleet.world.merge("berlin", delete=True)
     assert "CRDRemovalHeld" in fleet.world.sync_until_unchanged().codes
@@ -175,7 +175,7 @@ def test_confirmation_of_a_set_is_valid_for_all_clusters(tmp_path: Path) -> None
     fleet.release("v2", "service")
     request("v2")
     held = {finding.message for finding in fleet.world.sync().findings if finding.code == "CRDRemovalHeld"}
-    (token,) = {token for message in held for token in re.findall(r'annotate \S+/web with \S+: "(\w+)"', message)}
+    (token,) = {token for message in held for token in re.findall(r'annotate \S+ \S+/web with \S+: "(\w+)"', message)}
 
     request("v2", f'reconciler.dev/ack-deletions: "0000000000000000, {token}"')
     publish()
@@ -196,7 +196,7 @@ def test_definition_in_two_packages_is_reported(fleet: ChartWorld) -> None:
 
     (finding,) = (finding for finding in result.findings if finding.code == "CRDInTwoPackages")
     assert finding.message.startswith(
-        "the CustomResourceDefinition webs.example.com is in package berlin/web, and also in definitions. "
+        'the CustomResourceDefinition "webs.example.com" is in package berlin/web, and also in definitions. '
     )
     world.merge("berlin", delete=True)
     assert "CRDInTwoPackages" in world.sync_until_unchanged().codes

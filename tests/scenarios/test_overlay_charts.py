@@ -161,7 +161,7 @@ def test_missing_repository_is_named_until_it_is_added(tmp_path: Path, server: A
             id="range",
         ),
         pytest.param({"version": ""}, "ChartNotLocked", "helmCharts[0].version: must be an exact", id="no-version"),
-        pytest.param({"version": "1.0"}, "ChartNotLocked", "and not 1.0", id="number"),
+        pytest.param({"version": "1.0"}, "ChartNotLocked", 'but is "1.0"', id="number"),
         pytest.param({"name": "../web"}, "KustomizeFailed", "helmCharts[0].name: must be the name", id="name"),
         pytest.param(
             {"repo": ""}, "KustomizeFailed", "contains no chart \"prod/charts/web\": add its files, or set repo",
@@ -175,7 +175,7 @@ def test_missing_repository_is_named_until_it_is_added(tmp_path: Path, server: A
             {"additionalValuesFiles": "[../../x]"}, "PathInvalid", '"../../x" is outside of the upstream package',
             id="values-outside",
         ),
-        pytest.param({"version": "9.0.0"}, "UpstreamNotFound", "has no version 9.0.0 of the chart web", id="no-chart"),
+        pytest.param({"version": "9.0.0"}, "UpstreamNotFound", 'has no version "9.0.0" of the chart "web"', id="no-chart"),
     ],
 )  # fmt: skip
 def test_invalid_entry(tmp_path: Path, server: ArtifactServer, fields: dict[str, str], code: str, message: str) -> None:

@@ -754,7 +754,7 @@ def test_a_cluster_without_a_repository_is_selected_in_the_same_way(world: World
     ("selection", "message"),
     [
         pytest.param(
-            "paris", 'paris: there is no Repository or cluster "paris"; existing names: berlin, catalog, lisbon', id="cluster"
+            "paris", "paris: there is no Repository or cluster \"paris\"; existing names: berlin, catalog, lisbon", id="cluster"
         ),
         pytest.param(
             "berlin/none", "berlin/none: berlin has no such package; existing packages: gateway, metrics", id="package"

@@ -193,21 +193,21 @@ def test_renamed_release_of_a_source_is_reported(fleet: Fleet) -> None:
             (CHART, VALUES, EXTRAS.replace("v1", "v7")), HELM, "UpstreamNotFound", "source extras: ", id="unresolved"
         ),
         pytest.param(
-            (CHART, EXTRAS), HELM, "ValuesNotFound", "the package has no source values", id="unknown-values-source"
+            (CHART, EXTRAS), HELM, "ValuesNotFound", 'the package has no source "values"', id="unknown-values-source"
         ),
         pytest.param(
             (CHART, VALUES), HELM.replace("berlin.yaml", "paris.yaml"), "ValuesNotFound",
-            "the source values contains no file web/paris.yaml", id="missing-file",
+            'the source "values" contains no file "web/paris.yaml"', id="missing-file",
         ),
         pytest.param(
             (EXTRAS, VALUES), HELM, "ValidationError", "spec.helm is not allowed, because no source", id="no-chart"
         ),
         pytest.param(
-            (CHART, EXTRAS), "", "ValidationError", "spec.helm.namespace must be set, because source chart", id="no-helm"
+            (CHART, EXTRAS), "", "ValidationError", 'spec.helm.namespace must be set, because source "chart"', id="no-helm"
         ),
         pytest.param(
             (EXTRAS, EXTRAS.replace("name: extras", "name: more")), "", "FileRepeated",
-            "the sources extras and more both contain the file", id="same-file",
+            'the sources "extras" and "more" both contain the file', id="same-file",
         ),
         pytest.param(
             tuple(EXTRAS.replace("name: extras", f"name: extras-{number}") for number in range(9)), "",

@@ -106,7 +106,7 @@ def list_removals(console: ConsoleClient) -> list[tuple[Any, ...]]:
     return [tuple(event.get(field, "") for field in fields) for event in list_events(console, "action=removed")]
 
 
-GONE = "PackageVariant/default/metrics-berlin does not exist any more"
+GONE = "PackageVariant default/metrics-berlin does not exist any more"
 
 
 @pytest.mark.slow

@@ -150,7 +150,9 @@ def test_a_rejected_draft_is_approved_only_if_its_target_is_chosen(console: Cons
         pages.append(console.get(created.headers["location"]).text)
 
     assert "Approve 1 package on 1 target?" in pages[0]
-    assert "drafts/lisbon was rejected by Ada Example: too early; to approve the draft nevertheless" in pages[0]
+    assert (
+        "&#34;drafts/lisbon&#34; was rejected by Ada Example: too early; to approve the draft nevertheless" in pages[0]
+    )
     assert "Rejected" not in pages[1]
     assert "Publish to 1 target" in pages[1]
 

@@ -33,7 +33,8 @@ class NameIndex(Generic[_Object]):
     def explain_absence(self, name: str) -> str:
         """Return the reason why `by_name` contains no object with this name."""
         if name in self.unusable_reasons:
-            return f"{self.kind} {quote_value(name)} {self.unusable_reasons[name]}"
+            # Write the object without quotes, as an object key, so that its errors are found as the cause.
+            return f"{self.kind} {name} {self.unusable_reasons[name]}"
         known = sorted({*self.by_name, *self.unusable_reasons})
         names = quote_list(known) or "none"
         return f"no {self.kind} has the name {quote_value(name)}; existing names: {names}{suggest_name(name, known)}"

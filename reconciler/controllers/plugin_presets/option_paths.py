@@ -13,6 +13,7 @@ from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.helm_values import PathConflict, build_values
 from reconciler.controllers.plugin_presets.option_layers import LAYER_RANK, ResolvedOption
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.helm_paths import PathStep, parse_option_name
 from reconciler.krm.values_tree import is_free
@@ -118,7 +119,7 @@ def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _Pa
         names_by_secret.setdefault(name, {})[other_name] = None
     for name, other_names in names_by_secret.items():
         option, (first, *rest) = options[name], (options[other_name] for other_name in other_names)
-        more = "".join(f", {other.name}" for other in rest)
+        more = "".join(f", {quote_value(other.name)}" for other in rest)
         reason = (
             "the paths of secrets must not overlap"
             if all(isinstance(other.source, SecretKeyReference) for other in (first, *rest))

@@ -163,7 +163,7 @@ def _read_source_file(entry: SourceValuesFile, sources: Mapping[str, ValuesSourc
         return SourceCodes.VALUES_NOT_FOUND.finding(message, entry.location)
     file = source.files.get(entry.path)
     if file is None:
-        owner = f"source {entry.source}" if entry.source else "chart"
+        owner = f'source "{entry.source}"' if entry.source else "chart"
         return create_not_found_finding(
             f'{entry.field_path}: the {owner} contains no file "{entry.path}"', entry.location, entry.is_optional
         )

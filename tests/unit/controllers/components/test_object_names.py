@@ -127,7 +127,7 @@ def test_unusable_name_has_a_reason() -> None:
     result = reconcile(config_without_kind("Addon", write_object("Addon", "lamp", {"wat": 1})))
 
     assert list_codes(result) == ["AddonNotFound", "ComponentTypeNotReady", "UnknownField"]
-    assert find_finding(result, "AddonNotFound").message == 'Addon "lamp" is invalid'
+    assert find_finding(result, "AddonNotFound").message == "Addon lamp is invalid"
     assert read_ready(result, "Addon", "lamp")[0] == "False"
 
 
@@ -277,7 +277,7 @@ def test_environment_in_two_namespaces_is_unusable(namespace: str) -> None:
     result = reconcile(full_config(definition(), component_type(), environment(namespace=namespace)))
 
     assert list_codes(result) == ["DuplicateObject", "EnvironmentNotFound"]
-    assert 'Environment "fair" is declared more than once' in find_finding(result, "EnvironmentNotFound").message
+    assert "Environment fair is declared more than once" in find_finding(result, "EnvironmentNotFound").message
     assert [stalled_variant.owner.key.name for stalled_variant in result.stalled] == ["bread-fair"]
 
 
