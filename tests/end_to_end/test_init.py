@@ -64,7 +64,7 @@ def test_a_terminal_asks_for_all_values_and_writes_the_files_of_the_options(fold
         ("URL or path of the catalog:", "./catalog.git"),
         ("Repository with the branches of the clusters [./fleet.git]:", ""),
         ("Clusters with labels", "berlin,region=e/u"),
-        ("Error: the label region is invalid", "berlin,region=eu ohio,region=us"),
+        ('Error: the label "region" is invalid', "berlin,region=eu ohio,region=us"),
         ("Package for all clusters, such as catalog/gateway@v1", "catalog/gateway@v1"),
     ]
     status, output = run_on_terminal(folder, ENVIRONMENT, ["init", "asked"], answers)
