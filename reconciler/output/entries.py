@@ -9,6 +9,7 @@ from pydantic import Field
 
 from reconciler.controllers.results import PackageOwner
 from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.objects import ObjectKey
 from reconciler.output.envelope import OutputModel
 from reconciler.output.status.package_sections import format_recorded_conflicts
 from reconciler.planning.model.sources import filter_recorded_conflicts
@@ -36,7 +37,7 @@ class OwnerEntry(OutputModel):
     @property
     def reference(self) -> str:
         """The owner as `Kind/namespace/name`."""
-        return f"{self.kind}/{self.namespace or '_cluster'}/{self.name}"
+        return ObjectKey("", self.kind, self.namespace, self.name).reference
 
 
 def build_owner_entry(owner: PackageOwner) -> OwnerEntry:

@@ -149,7 +149,7 @@ def write_draft(
         commit = NewCommit((parent,), changes, content.message, seconds, author=person.git_identity)
         parent = remote.mirror.write_commits([commit])[0]
         commits.append(parent)
-    unit = PushUnit(f"{target.key} {branch}", (RefUpdate(BRANCH_PREFIX + branch, parent, head),))
+    unit = PushUnit(f"{target.key.reference} {branch}", (RefUpdate(BRANCH_PREFIX + branch, parent, head),))
     return RestoredDraft(branch, tuple(commits), unit)
 
 

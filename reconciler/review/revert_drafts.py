@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from reconciler.git.errors import GitError, InternalGitError
+from reconciler.git.errors import GitError
 from reconciler.git.push_outcomes import PushDone, PushReport
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, TargetPackage, list_target_packages
@@ -96,8 +96,7 @@ def _revert_group(
 
 
 def _fail(items: Iterable[JobItem], error: GitError) -> list[JobItem]:
-    if isinstance(error, InternalGitError):
-        log_if_internal(error)
+    log_if_internal(error)
     return [replace(item, state="failed", message=error.full_message) for item in items]
 
 
