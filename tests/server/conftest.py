@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.support.console import ConsoleClient, open_console
-from tests.support.prepared_worlds import begin, drafted, published
+from tests.support.in_process_git.program import git_of_the_module
+from tests.support.prepared_worlds import begin, drafted, published, tmp_path
+
+__all__ = ["git_of_the_module", "tmp_path"]
 
 
 @pytest.fixture(scope="session")

@@ -143,7 +143,7 @@ def _read_loose(path: str) -> GitObject:
     return kind, content
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _read_packs(folder: str, names: tuple[str, ...]) -> dict[str, GitObject]:
     """Return the objects of a repository with these packs."""
     command = ["git", f"--git-dir={Path(folder).parent}", "cat-file", "--batch", "--batch-all-objects"]
