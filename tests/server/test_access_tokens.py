@@ -78,7 +78,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def console(tmp_path: Path, file: Path) -> ConsoleClient:
-    client = open_console(begin(tmp_path, drafted))
+    client = open_console(begin(tmp_path / "world", drafted))
     client.update()
     use_authentication(client, auth=["tokens"], token_file=str(file))
     return client

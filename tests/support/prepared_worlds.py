@@ -40,8 +40,9 @@ def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def begin(folder: Path, make: Callable[[Path], AnyWorld]) -> AnyWorld:
     """Return the fleet that the module-level function `make` creates in an empty folder."""
     world, path = _create_once(folder, make)
-    folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cp", "-R", f"{path}/.", folder], check=True)
+    if folder.exists():
+        folder.rmdir()
+    subprocess.run(["cp", "-R", path, folder], check=True)
     result: AnyWorld = copy(world)
     return result
 
