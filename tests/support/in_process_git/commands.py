@@ -20,7 +20,7 @@ from tests.support.in_process_git.history import (
     is_ancestor,
     list_first_parents,
 )
-from tests.support.in_process_git.objects import ObjectStore, UnsupportedError
+from tests.support.in_process_git.objects import ObjectStore, UnsupportedError, read_text
 from tests.support.in_process_git.refs import RefStore
 
 _ID = re.compile(r"[0-9a-f]{40}\Z")
@@ -67,10 +67,8 @@ class Invocation:
         """Return the folder of the remote, if this code supports the remote."""
         if self.remote is None:
             raise UnsupportedError
-        check_repository(self.remote)
-        if (self.remote / ".git").exists() or self.remote.stat().st_uid != os.geteuid():
-            raise UnsupportedError
-        if os.path.exists(self.remote / "hooks"):
+        names = check_repository(self.remote)
+        if not names.isdisjoint((".git", "hooks")) or os.stat(self.remote).st_uid != os.geteuid():
             raise UnsupportedError
         return self.remote
 
@@ -78,14 +76,18 @@ class Invocation:
 Result = tuple[int, str]
 
 
-def check_repository(folder: Path) -> None:
-    """Raise UnsupportedError if a folder is not a complete repository with usual settings and refs in files."""
-    if not all(os.path.exists(f"{folder}/{name}") for name in ("HEAD", "objects", "refs")):
+def check_repository(folder: Path) -> set[str]:
+    """Return the names in a repository.
+
+    Raises:
+        UnsupportedError: The folder is not a complete repository with usual settings and refs in files.
+    """
+    names = set(os.listdir(folder))
+    if not names.issuperset(("HEAD", "objects", "refs")) or "reftable" in names:
         raise UnsupportedError
-    with open(f"{folder}/config", encoding="utf-8") as config:
-        is_usual = _USUAL_CONFIG_LINES.issuperset(config.read().splitlines())
-    if not is_usual or os.path.exists(f"{folder}/reftable"):
+    if not _USUAL_CONFIG_LINES.issuperset(read_text(f"{folder}/config").splitlines()):
         raise UnsupportedError
+    return names
 
 
 def open_refs(folder: Path) -> RefStore:

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from tests.support.in_process_git.objects import UnsupportedError
+from tests.support.in_process_git.objects import UnsupportedError, read_text
 
 _ID = re.compile(r"[0-9a-f]{40}\Z")
 _SYMBOLIC = "ref: "
@@ -41,8 +41,7 @@ class RefStore:
     @property
     def head(self) -> str:
         """The target of HEAD, for example `refs/heads/main`, or the ID of a commit."""
-        with open(f"{self._folder}/HEAD", encoding="utf-8") as file:
-            return file.read().strip().removeprefix(_SYMBOLIC)
+        return read_text(f"{self._folder}/HEAD").strip().removeprefix(_SYMBOLIC)
 
     def apply(self, changes: dict[str, str | None]) -> None:
         """Set or delete refs. Refuse changes for which Git could report an error."""
@@ -89,8 +88,7 @@ class RefStore:
         path = f"{self._folder}/packed-refs"
         if not os.path.exists(path):
             return {}
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            rows = [line.split() for line in file if not line.startswith(("#", "^"))]
+        rows = [line.split() for line in read_text(path).splitlines() if not line.startswith(("#", "^"))]
         return {ref: value for value, ref in rows}
 
     def _remove_packed(self, deleted: list[str]) -> None:
@@ -124,8 +122,7 @@ class RefStore:
 
     def _read_ref(self, ref: str) -> list[tuple[str, str]]:
         try:
-            with open(f"{self._folder}/{ref}", encoding="utf-8", errors="surrogateescape") as file:
-                value = file.read().rstrip("\n")
+            value = read_text(f"{self._folder}/{ref}").rstrip("\n")
         except FileNotFoundError:
             return []
         if value.startswith(_SYMBOLIC):
