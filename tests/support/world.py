@@ -413,7 +413,9 @@ class World:
         # With the few packages of a test, one package is more than the default share for deletions.
         guards = {"max_delete_percent": 100}
         own = {"fleet": {"url": str(self.fleet)}, "cache": str(self.folder / "cache"), "guards": guards}
-        return Settings.model_validate({**own, **self._settings, **more})
+        settings = {**own, **self._settings, **more}
+        # Local remotes respond at once, so that more threads only cost time. The tests of commands run them in parallel.
+        return Settings.model_validate({**settings, "git": {"max_fetches": 1, "max_pushes": 1, **settings.get("git", {})}})
 
     def sync_until_unchanged(self) -> PassResult:
         """Run passes until one changes nothing and return it. More than three passes fail."""
