@@ -76,6 +76,7 @@ def test_a_command_without_a_change_imports_few_modules(demo: Path, command: str
     assert len(own) <= limit, own
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize("command", [*COMMANDS, "pkg get", "pkg update", "pkg render", "pkg diff"])
 def test_the_help_of_a_command_imports_few_modules(demo: Path, command: str) -> None:
     modules = list_modules(demo, *command.split(), "--help")

@@ -23,7 +23,7 @@ from tests.unit.output.report.builders import (
 )
 from tests.unit.output.report.test_page import SUMMARY, build_hostile_report
 
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.slow]
 
 HIDDEN = "return [...document.querySelectorAll('.matrix tbody tr')].filter(row => !row.hidden).length"
 FOCUSED = "const one = document.activeElement; return [one.closest('tr').rowIndex, one.closest('td').cellIndex]"
@@ -187,7 +187,6 @@ def test_hostile_names_do_nothing(tab: Tab, tmp_path: Path, text: str) -> None:
     assert tab.log() == []
 
 
-@pytest.mark.slow
 def test_without_scripts_everything_is_there(tab: Tab, page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     start, end = text.index("<script>"), text.index("</script>")

@@ -30,7 +30,7 @@ from tests.support.console_server import (
 from tests.support.console_states import keep_context, list_states
 from tests.support.fleet_index import create_row, create_target
 
-pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git]
+pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git, pytest.mark.slow]
 
 ANA = Reviewer("Ana Silva", "ana@example.com", "f3c1", "https://id.example.com", frozenset({"g"}))
 GATEWAY = "update gateway v1 → v2"
@@ -92,9 +92,9 @@ def list_errors(tab: Tab) -> list[str]:
     ("width", "dark"),
     [
         pytest.param(1280, False, id="desktop-light"),
-        pytest.param(1280, True, id="desktop-dark", marks=pytest.mark.slow),
-        pytest.param(360, False, id="phone-light", marks=pytest.mark.slow),
-        pytest.param(360, True, id="phone-dark", marks=pytest.mark.slow),
+        pytest.param(1280, True, id="desktop-dark"),
+        pytest.param(360, False, id="phone-light"),
+        pytest.param(360, True, id="phone-dark"),
     ],
 )
 @pytest.mark.skipif(not AXE.exists(), reason=f"there is no axe-core: npm install --prefix {AXE.parents[2]} axe-core")
@@ -116,13 +116,12 @@ def test_the_tests_open_a_page_of_each_route(served: ServedConsole) -> None:
     assert routes.keys() - opened == OTHER_ROUTES
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "height"),
     [
-        pytest.param(320, 256, id="zoom-of-400-percent", marks=pytest.mark.slow),
+        pytest.param(320, 256, id="zoom-of-400-percent"),
         pytest.param(360, 740, id="phone"),
-        pytest.param(1280, 900, id="desktop", marks=pytest.mark.slow),
+        pytest.param(1280, 900, id="desktop"),
     ],
 )
 def test_no_page_is_wider_than_the_window(tab: Tab, served: ServedConsole, width: int, height: int) -> None:
@@ -150,7 +149,6 @@ def choose_appearance(tab: Tab, url: str, theme: str, colors: str) -> list[str]:
     return [*backgrounds, tab.run(background)]
 
 
-@pytest.mark.slow
 def test_a_chosen_theme_applies_at_once_and_to_later_pages(tab: Tab, served: ServedConsole) -> None:
     light, dark = "rgb(252, 252, 250)", "rgb(20, 23, 26)"
     chosen = choose_appearance(tab, served.url, "dark", "blue-orange")
@@ -170,7 +168,6 @@ new MutationObserver((records) => {
 """
 
 
-@pytest.mark.slow
 def test_parts_that_load_are_busy_and_a_failed_part_can_be_loaded_again(tab: Tab, served: ServedConsole) -> None:
     tab.open(f"{served.url}/targets")
     tab.run(OBSERVE_BUSY)
@@ -246,7 +243,6 @@ def add_change_of(served: ServedConsole, target: str) -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_page_loads_again_only_if_its_data_changes(tab: Tab, served: ServedConsole) -> None:
     path = "/targets/edge-0001"
     tab.open(served.url + path)
@@ -261,7 +257,6 @@ def test_a_page_loads_again_only_if_its_data_changes(tab: Tab, served: ServedCon
     assert list_errors(tab) == []
 
 
-@pytest.mark.slow
 def test_a_page_shows_that_its_change_is_not_open_any_more(tab: Tab, served: ServedConsole) -> None:
     key = "short-lived"
     add_targets(served.client, [create_target("brief", {}, create_row("brief", "web", change=key))], ())
@@ -455,7 +450,6 @@ def test_keys_of_a_change(tab: Tab, served: ServedConsole) -> None:
     assert list_errors(tab) == []
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not AXE.exists(), reason=f"there is no axe-core: npm install --prefix {AXE.parents[2]} axe-core")
 @pytest.mark.parametrize("width", [1280, 360])
 def test_the_confirmation_is_a_dialog(tab: Tab, served: ServedConsole, width: int) -> None:
@@ -641,7 +635,6 @@ def test_a_location_can_be_copied(tab: Tab, served: ServedConsole) -> None:
     assert tab.run("return navigator.clipboard.readText()") == "sets/ingress.yaml:15"
 
 
-@pytest.mark.slow
 def test_a_page_that_a_closed_server_sent_shows_that_it_is_not_live(tab: Tab, served: ServedConsole) -> None:
     with serve_console(served.client) as other:
         tab.open(f"{other.url}/changes")

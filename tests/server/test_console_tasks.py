@@ -32,15 +32,15 @@ from tests.support.git_repositories import git
 from tests.support.prepared_worlds import begin
 from tests.support.world import World
 
-pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git]
+pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git, pytest.mark.slow]
 
 GATEWAY = "update gateway v1 → v2"
 STAGES = {"canary": "south", "production": "north"}
 CREATE = {"updated": create_updated_world, "conflicting": create_conflicting_world}
 WINDOWS = [
     pytest.param(1280, True, id="desktop"),
-    pytest.param(360, True, id="phone", marks=pytest.mark.slow),
-    pytest.param(1280, False, id="without-scripts", marks=pytest.mark.slow),
+    pytest.param(360, True, id="phone"),
+    pytest.param(1280, False, id="without-scripts"),
 ]
 
 
@@ -132,7 +132,6 @@ def use_window(person: Person, width: int, scripts: bool) -> None:
 conflicting = pytest.mark.parametrize("world", ["conflicting"], indirect=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scripts"), WINDOWS)
 def test_see_what_is_wrong_and_the_time_of_the_last_pass(person: Person, width: int, scripts: bool) -> None:
     use_window(person, width, scripts)
@@ -164,7 +163,6 @@ def use_stages(person: Person) -> None:
     client.context = replace(client.context, stages=stages)
 
 
-@pytest.mark.slow
 def test_approve_only_the_canary_stage(person: Person, world: World) -> None:
     use_stages(person)
     person.click(GATEWAY)
@@ -181,7 +179,6 @@ def test_approve_only_the_canary_stage(person: Person, world: World) -> None:
     assert "replicas: 2" in world.text("clusters/porto", "gateway/deployment.yaml")
 
 
-@pytest.mark.slow
 def test_reject_one_cluster_and_approve_the_others(person: Person, world: World) -> None:
     person.click(GATEWAY)
     person.click("porto")
@@ -203,7 +200,6 @@ def test_reject_one_cluster_and_approve_the_others(person: Person, world: World)
     assert "replicas: 3" in world.text("clusters/lisbon", "gateway/deployment.yaml")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scripts"), WINDOWS)
 def test_find_why_a_value_differs(person: Person, width: int, scripts: bool) -> None:
     use_window(person, width, scripts)
@@ -232,7 +228,6 @@ def test_list_the_clusters_with_one_error(person: Person, width: int, scripts: b
     assert person.actions <= 3
 
 
-@pytest.mark.slow
 @conflicting
 def test_see_which_clusters_differ_from_the_others(person: Person) -> None:
     person.click(GATEWAY)
@@ -251,7 +246,6 @@ def approve_gateway(person: Person) -> None:
     client.update()
 
 
-@pytest.mark.slow
 def test_restore_the_version_before_the_last(person: Person, world: World) -> None:
     approve_gateway(person)
     person.type("[name=q]", "lisbon gateway")
@@ -265,7 +259,6 @@ def test_restore_the_version_before_the_last(person: Person, world: World) -> No
     assert "replicas: 2" in world.text("drafts/lisbon", "gateway/deployment.yaml")
 
 
-@pytest.mark.slow
 def test_find_who_approved_a_change(person: Person) -> None:
     approve_gateway(person)
     person.click("Activity")
@@ -275,7 +268,6 @@ def test_find_who_approved_a_change(person: Person) -> None:
     assert person.actions <= 3
 
 
-@pytest.mark.slow
 def test_find_who_approved_changes_on_a_day(person: Person, world: World) -> None:
     approve_gateway(person)
     person.click("Activity")
@@ -295,7 +287,6 @@ def fail_remote(person: Person) -> None:
     person.sees("RemotesUnavailable", "authentication failed")
 
 
-@pytest.mark.slow
 def test_find_a_failing_remote_and_try_again(person: Person) -> None:
     fail_remote(person)
     person.click("RemotesUnavailable")
@@ -332,7 +323,6 @@ def confirm(person: Person, reason: str, sees: str) -> None:
     person.apply_jobs()
 
 
-@pytest.mark.slow
 def test_approve_with_the_keyboard(person: Person, world: World) -> None:
     press_keys(person, Keys.ENTER)
     person.sees("Differences on berlin")
@@ -344,7 +334,6 @@ def test_approve_with_the_keyboard(person: Person, world: World) -> None:
     assert "reviewed with Luis" in git(world.fleet, "log", "-1", "--format=%B", "clusters/porto")
 
 
-@pytest.mark.slow
 def test_approve_a_stage_with_the_keyboard(person: Person, world: World) -> None:
     use_stages(person)
     press_keys(person, Keys.ENTER)
@@ -358,7 +347,6 @@ def test_approve_a_stage_with_the_keyboard(person: Person, world: World) -> None
     assert "replicas: 2" in world.text("clusters/porto", "gateway/deployment.yaml")
 
 
-@pytest.mark.slow
 def test_reject_one_cluster_and_approve_the_others_with_the_keyboard(person: Person, world: World) -> None:
     press_keys(person, Keys.ENTER)
     person.sees("Differences on berlin")
@@ -378,7 +366,6 @@ def test_reject_one_cluster_and_approve_the_others_with_the_keyboard(person: Per
     assert "replicas: 3" in world.text("clusters/porto", "gateway/deployment.yaml")
 
 
-@pytest.mark.slow
 def test_find_why_a_value_differs_with_the_keyboard(person: Person) -> None:
     type_into(person, "/", "berlin/metrics")
     press_keys(person, Keys.ENTER)
@@ -394,7 +381,6 @@ def test_find_why_a_value_differs_with_the_keyboard(person: Person) -> None:
     assert person.actions <= 5
 
 
-@pytest.mark.slow
 def test_list_the_clusters_with_one_error_with_the_keyboard(person: Person) -> None:
     press_keys(person, "e")
     person.sees("200 packages", "edge-0000/ingress", "edge-0995/ingress", "sets/ingress.yaml:15")
@@ -405,7 +391,6 @@ def test_list_the_clusters_with_one_error_with_the_keyboard(person: Person) -> N
     assert person.actions <= 3
 
 
-@pytest.mark.slow
 @conflicting
 def test_see_which_clusters_differ_with_the_keyboard(person: Person) -> None:
     press_keys(person, Keys.ENTER)
@@ -418,7 +403,6 @@ def test_see_which_clusters_differ_with_the_keyboard(person: Person) -> None:
     assert person.actions <= 3
 
 
-@pytest.mark.slow
 def test_restore_the_version_before_the_last_with_the_keyboard(person: Person, world: World) -> None:
     approve_gateway(person)
     type_into(person, "/", "lisbon gateway")
@@ -435,7 +419,6 @@ def test_restore_the_version_before_the_last_with_the_keyboard(person: Person, w
     assert "replicas: 2" in world.text("drafts/lisbon", "gateway/deployment.yaml")
 
 
-@pytest.mark.slow
 def test_find_who_approved_a_change_with_the_keyboard(person: Person) -> None:
     approve_gateway(person)
     press_keys(person, "g", "a")
@@ -446,7 +429,6 @@ def test_find_who_approved_a_change_with_the_keyboard(person: Person) -> None:
     assert person.actions <= 3
 
 
-@pytest.mark.slow
 def test_find_a_failing_remote_and_try_again_with_the_keyboard(person: Person) -> None:
     fail_remote(person)
     press_keys(person, "e")

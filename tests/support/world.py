@@ -415,7 +415,9 @@ class World:
         own = {"fleet": {"url": str(self.fleet)}, "cache": str(self.folder / "cache"), "guards": guards}
         settings = {**own, **self._settings, **more}
         # Local remotes respond at once, so that more threads only cost time. The tests of commands run them in parallel.
-        return Settings.model_validate({**settings, "git": {"max_fetches": 1, "max_pushes": 1, **settings.get("git", {})}})
+        return Settings.model_validate(
+            {**settings, "git": {"max_fetches": 1, "max_pushes": 1, **settings.get("git", {})}}
+        )
 
     def sync_until_unchanged(self) -> PassResult:
         """Run passes until one changes nothing and return it. More than three passes fail."""

@@ -113,9 +113,9 @@ def list_fields(
 @pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "document",
-    # A PackageVariantSet has so many fields that its changes need as much time as those of all other kinds.
+    # These two kinds have so many fields that their changes need as much time as those of all other kinds.
     [
-        pytest.param(item, marks=[pytest.mark.slow] if item["kind"] == "PackageVariantSet" else [])
+        pytest.param(item, marks=[pytest.mark.slow] if item["kind"] in ("OverridePolicy", "PackageVariantSet") else [])
         for item in FULL
         if item["kind"] in READ
     ],
