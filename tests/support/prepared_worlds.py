@@ -59,10 +59,17 @@ def _create_once(folder: Path, make: Callable[[Path], Any]) -> tuple[Any, Path]:
 
 
 def _pack_repositories(folder: Path) -> None:
-    """Store the objects and refs of all repositories in a few files, because each test copies and deletes them."""
+    """Store the objects and refs of all repositories in a few files, because each test copies and deletes them.
+
+    `git repack` would not pack loose objects that are unreachable, such as those of a withdrawn draft.
+    """
+    pack = ["pack-objects", "-q", "--all", "--pack-loose-unreachable", "--window=0", "objects/pack/pack"]
     for objects in folder.rglob("*.git/objects"):
-        for command in (["repack", "-adkq", "--window=0"], ["pack-refs", "--all"]):
-            subprocess.run(["git", "-C", objects.parent, *command], env=HERMETIC, check=True)
+        for command in (pack, ["pack-refs", "--all"]):
+            command = ["git", "-C", objects.parent, *command]
+            subprocess.run(command, env=HERMETIC, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        for loose in objects.glob("??"):
+            shutil.rmtree(loose)
 
 
 @cache

@@ -122,8 +122,10 @@ class ObjectStore:
         except FileNotFoundError:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o444)
-        with open(descriptor, "wb") as file:
-            file.write(compressed)
+        try:
+            assert os.write(descriptor, compressed) == len(compressed)
+        finally:
+            os.close(descriptor)
         os.rename(temporary, path)
 
     def _read_packs(self) -> dict[str, GitObject]:
