@@ -1,6 +1,7 @@
 """Conversion of revisions of other tools to revisions of packages: branches, tags, commits and version ranges.
 
-The tools use a revision of the whole repository. A package of the reconciler has its own tags, such as `apps/web/v1`.
+A revision of another tool selects the whole repository. A package of the reconciler has its own tags, such as
+`apps/web/v1`.
 """
 
 from __future__ import annotations

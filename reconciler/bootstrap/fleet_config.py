@@ -74,7 +74,7 @@ def build_fleet_config(
     """Return the fleet config of a catalog.
 
     Args:
-        resolve_url: Returns the URL to use for the URL of a Repository. Raises GitError.
+        resolve_url: Converts the URL in a Repository to the URL that Git uses. Raises GitError.
         get_fleet_url: Returns the URL of the fleet repository, or "". It is called only if a cluster has no Repository.
     """
     repositories, findings = read_repositories(catalog)

@@ -31,7 +31,7 @@ _PROBE_BRANCH = "reconciler/probe"
 def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
     """Return a function that builds the GitLab push options for opening a merge request.
 
-    The function returns () if the forge of the target does not have the kind `gitlab-push-options`.
+    The returned function returns () if the forge of the target does not have the kind `gitlab-push-options`.
     """
     forges, forge_settings = ForgeRegistry(settings, time.time), settings.forge
 

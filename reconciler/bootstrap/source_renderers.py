@@ -41,7 +41,7 @@ class SourceRenderers:
 
 
 def build_source_renderers(settings: Settings, artifacts: ArtifactInputs, search_path: str) -> SourceRenderers:
-    """Build the renderer of sources. Programs are searched when a source needs them.
+    """Build the renderer of sources. A program is looked up when a source first needs it.
 
     Args:
         search_path: Additional folders for programs, separated by ":".

@@ -540,7 +540,7 @@ class Mirror:
         Raises:
             CacheUnusableError: The file cannot be written.
         """
-        # Close the file inside of `translate_write_errors`, because on a full disk, closing the file also fails.
+        # Close the file inside of `translate_write_errors`, because closing the file fails too if the disk is full.
         with translate_write_errors(self.folder), ExitStack() as open_files:
             stream: BinaryIO = open_files.enter_context(tempfile.TemporaryFile(dir=self.folder))
             stream.writelines(compose_stream(commits, author))

@@ -350,8 +350,8 @@ class RefPusher:
         return {ref: object_id for object_id, _, ref in (line.partition(" ") for line in lines)}
 
     def _update_tracking_refs(self, updates: Iterable[RefUpdate]) -> None:
-        # Update tracking refs here for values that another replica has pushed. Git updates only the tracking refs of
-        # its own pushes.
+        # If another replica has already pushed a value, update its tracking ref here. Git updates tracking refs only
+        # for its own pushes.
         with self._lock() as lock_descriptor:
             local_refs = self._list_refs(TRACKING_PREFIX)
             outdated = [

@@ -98,7 +98,7 @@ class _FleetClaims:
     tenants: frozenset[str] | None = None
 
     def select(self, tenants: frozenset[str]) -> _FleetClaims:
-        """Return a copy that includes only the owners of `tenants` and of the platform team."""
+        """Return a copy with only the owners that belong to one of `tenants` or to the platform team."""
         selected = replace(self, tenants=tenants)
         result = replace(
             self.result,

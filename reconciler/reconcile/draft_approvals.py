@@ -1,4 +1,4 @@
-"""Approvals of a draft by people while more people must approve it (the setting `review.approvals`).
+"""Incomplete approvals: the drafts need approvals of several people (the setting `review.approvals`).
 
 One ref for each draft branch points to the last approval. Each approval is a commit without files. Its parent is the
 previous approval. If two people approve at the same time, both move the same ref, so that one push fails and must be

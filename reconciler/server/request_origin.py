@@ -72,7 +72,9 @@ def is_loopback(listen: str) -> bool:
 
 
 class OriginCheck:
-    """Sets the client address behind proxies. Responds with the status 421 if the header `Host` is not allowed.
+    """Replaces the address of a trusted proxy with the address of its client, and checks the header `Host`.
+
+    If the header `Host` is not allowed, the response has the status 421.
 
     Args:
         get_rules: Returns the current rules.

@@ -43,7 +43,7 @@ class FindingLog:
 
 
 def _get_key(finding: Finding) -> _Key:
-    """Return the severity, message and subject of a finding. Omit its line, which edits of the file change."""
+    """Return the severity, message and subject of a finding, without its line number, which changes with edits."""
     place = finding.location
     return (
         finding.severity, finding.message, finding.code, place.file, place.object, place.pointer, place.package,

@@ -50,7 +50,7 @@ class CosignSignature:
 
 
 def get_signature_tag(digest: str) -> str:
-    """Return the tag of the manifest that contains the signatures of the manifest with a digest."""
+    """Return the tag under which the signatures of the manifest `digest` are stored."""
     return f"sha256-{parse_digest(digest)}.sig"
 
 

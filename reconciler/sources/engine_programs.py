@@ -81,7 +81,7 @@ class EngineProblem:
 
 
 class EngineProgram:
-    """Finds a program and its version. For each digest of the program file, the program prints its version only once.
+    """Finds a program and its version. The program runs again to print its version only if its file has changed.
 
     Args:
         supported: The versions that can be used.

@@ -35,7 +35,7 @@ class VersionRecords:
         poll_seconds: The time after a successful request until the next request of the same list.
         timeout_seconds: The time limit of the requests for one record.
         clock: Returns the seconds since 1970.
-        is_offline: Whether a stored list is never requested again.
+        is_offline: If true, a stored list is used without a new request.
     """
 
     def __init__(

@@ -112,13 +112,12 @@ def find_effective_texts(policy: OverridePolicy, cluster: Cluster, texts: RuleTe
 def find_retained_text(policy: OverridePolicy, name: RuleId, previous_texts: RuleTexts) -> str | None:
     """Return the rule text that stays effective for a package while the wave of its cluster is closed.
 
-    `previous_texts` contains the rule texts of the previous render of the package, by rule id. The result is the text
-    with the id `name`. If `previous_texts` does not contain this id, there are two cases:
+    `previous_texts` contains the rule texts of the previous render of the package, by rule id. Return the first of
+    these texts that exists, or None:
 
-    - If `previous_texts` contains the current text with a different id, the rule was renamed. The result is the current
-      text.
-    - Otherwise, the rule may have had no name. A rule without a name has its number as the id. The result is the text
-      with this number as the id, or None if there is no such text.
+    - the previous text with the id `name`
+    - the current text, if it existed with a different id, because the rule was renamed
+    - the previous text whose id is the number of the rule, because the rule had no name
     """
     if name in previous_texts:
         return previous_texts[name]

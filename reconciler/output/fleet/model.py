@@ -62,7 +62,7 @@ class DraftMember:
 
     @property
     def state(self) -> ChangeState:
-        """The state of the draft for its reviewers."""
+        """The state of the draft: whether a person has rejected or proposed it, or whether it is blocked."""
         if self.rejection:
             return "rejected"
         if self.refusals:
@@ -149,7 +149,7 @@ class ReviewChange:
 
     @cached_property
     def effects(self) -> str:
-        """A short digest of the packages and of the effects on them. It changes only if the effects change."""
+        """A short digest that changes only if the affected packages, or the effects on them, change."""
         members = [[[member.target, member.package] for member in variant.members] for variant in self.variants]
         return shorten_digest(compute_digest([[variant.digest for variant in self.variants], members]))
 

@@ -1,4 +1,4 @@
-"""Replaces the function calls in a chart whose results change with each render, such as `now` and `randAlphaNum`.
+"""Replaces function calls in a chart if their results change with each render, such as `now` and `randAlphaNum`.
 
 Two copies of the chart with different placeholders (variants `a` and `b`) show which fields of the output depend on
 such calls. A third copy (variant `fixed`) has fixed values that depend only on the inputs of the render.

@@ -73,7 +73,7 @@ class TemplateMerger:
         return tuple((f"{side.group}/{side.kind}", rule) for rule, side in sides)
 
     def has_template_roles(self, files: FileTree) -> bool:
-        """Return whether a package contains a parent or a child of a template."""
+        """Return whether a package contains a template or a resource that inherits from a template."""
         return bool(find_roles(files, self.merge_rules))
 
     def has_template_roles_in_tree(self, tree: TreeId, read_files: Callable[[], FileTree]) -> bool:

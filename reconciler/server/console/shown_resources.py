@@ -68,7 +68,7 @@ def _find_lines(text: str, values: Iterable[ReportedValue]) -> Mapping[int, Repo
     pointers = sorted(find_line_pointers(text).items())
     lines: dict[int, ReportedValue] = {}
     for value in values:
-        # A pointer such as `/data/app.yaml!/size` selects a field inside a text. Then use the line of the whole text.
+        # A pointer such as `/data/app.yaml!/size` selects a field inside a text. Use the line where the text starts.
         outer = value.pointer.partition("!")[0]
         line = next((line for line, pointer in pointers if f"{pointer}/".startswith(f"{outer}/")), 0)
         if line:
