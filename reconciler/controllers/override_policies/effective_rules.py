@@ -115,9 +115,9 @@ def find_retained_text(policy: OverridePolicy, name: RuleId, previous_texts: Rul
     `previous_texts` contains the rule texts of the previous render of the package, by rule id. Return the first of
     these texts that exists, or None:
 
-    - the previous text with the id `name`
-    - the current text, if it existed with a different id, because the rule was renamed
-    - the previous text whose id is the number of the rule, because the rule had no name
+    1. The previous text with the id `name`.
+    2. The current text, if it existed with a different id, because the rule was renamed.
+    3. The previous text whose id is the number of the rule, because the rule had no name.
     """
     if name in previous_texts:
         return previous_texts[name]

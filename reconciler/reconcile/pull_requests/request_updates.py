@@ -170,8 +170,8 @@ class PullRequestUpdater:
             with forge_boundary(f"the pull requests of deleted draft branches in {url}"):
                 self._close_without_branch(url, forge, tasks, remote)
         except InternalForgeError as error:
-            # Continue with the pull requests of existing drafts. Because of this failure, only the pull requests of deleted
-            # branches stay open.
+            # Continue with the pull requests of existing drafts. This failure only means that the pull requests of
+            # deleted branches stay open.
             update.failures.append(error.failure)
         except ForgeError as error:
             update.stop(error)
