@@ -191,6 +191,18 @@ def test_without_conflicts_it_does_not_matter_who_is_upstream(family: tuple[File
         assert list_resources(update_result.files) == list_resources(other.files)
 
 
+def test_a_resource_that_both_sides_add_to_different_files_is_merged_in_the_local_file() -> None:
+    def add(path: str, value: str) -> FileTree:
+        content = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: n\ndata:\n  {value}\n".encode()
+        return FileTree({"Kptfile": kptfile, path: File(content)})
+
+    kptfile = File(b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n")
+    result = merge_packages(FileTree({"Kptfile": kptfile}), add("new.yaml", "k: a"), add("mine.yaml", "k: b"), SAFE)
+
+    assert result.files == add("mine.yaml", "k: a")
+    assert [(conflict.file, conflict.pointer) for conflict in result.conflicts] == [("mine.yaml", "/data/k")]
+
+
 def test_a_resource_that_both_sides_add_to_a_moved_file_stays_in_the_local_file() -> None:
     config_map = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n"
     secret = b"apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n"

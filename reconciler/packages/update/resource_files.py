@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from reconciler.catalog.files import File
+from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import CommonCodes, FindingCode, SourceLocation, downgrade_to_warning
 from reconciler.krm.merge3.rules import ChosenSide, Conflict
 from reconciler.krm.yaml import Document, YamlFile
@@ -113,6 +114,8 @@ def _get_merged_index(group: ResourceGroup) -> int:
     return local.index if local else 0
 
 
+# The value of a field `name`, in YAML or JSON.
+_NAME = re.compile(rb"""\bname["']?\s*:\s*["']?([^\s"',}#]+)""")
 _FileError: TypeAlias = tuple[FindingCode, str, int]
 
 
@@ -197,6 +200,46 @@ def _find_file_error(path: str, content: bytes) -> _FileError | None:
         text = f"a file must contain each resource once, but {first.key} occurs on lines {lines}"
         return PackageCodes.DUPLICATE_RESOURCE, text, second.document.line
     return None
+
+
+def find_common_additions(sides: MergeSides) -> set[str]:
+    """Return the paths of the files to which both sides add the same new resource, if these are different files."""
+    origin, updated, local = sides
+    new_upstream, new_locally = _find_new_names(updated, origin, local), _find_new_names(local, origin, updated)
+    names = set().union(*new_locally.values()) & set().union(*new_upstream.values())
+    # Parse only files that contain a common name, because a merge does not parse files that only one side changed.
+    added_upstream, added_locally = (
+        _index_resources(side, [path for path in new if not names.isdisjoint(new[path])])
+        for side, new in ((updated, new_upstream), (local, new_locally))
+    )
+    common = added_upstream.keys() & added_locally.keys()
+    if not common:
+        return set()
+    existing = _index_resources(
+        origin, [path for path in origin if any(key[3].encode() in origin[path].data for key in common)]
+    )
+    different = (key for key in common - existing.keys() if added_locally[key] != added_upstream[key])
+    return {path for key in different for path in (*added_locally[key], *added_upstream[key])}
+
+
+def _find_new_names(side: FileTree, origin: FileTree, other: FileTree) -> dict[str, set[bytes]]:
+    """Return the values of fields `name` that only this side adds to its files, by path."""
+    names: dict[str, set[bytes]] = {}
+    for path in side:
+        before = origin.get(path)
+        if side[path] not in (before, other.get(path)):
+            names[path] = {*_NAME.findall(side[path].data)}.difference(_NAME.findall(before.data) if before else ())
+    return names
+
+
+def _index_resources(side: FileTree, paths: Iterable[str]) -> dict[IdentityKey, set[str]]:
+    """Return the paths of the files in `paths` that contain a resource, by resource."""
+    files: dict[IdentityKey, set[str]] = {}
+    for path in paths:
+        for key in map(get_move_key, parse_entries(path, side[path].data)):
+            if key is not None:
+                files.setdefault(key, set()).add(path)
+    return files
 
 
 def find_moved_files(sides: MergeSides, opened_paths: Sequence[str], options: MergeOptions) -> list[str]:

@@ -22,6 +22,7 @@ from reconciler.packages.update.package_diff import is_same_resource, is_same_te
 from reconciler.packages.update.resource_files import (
     PlacedResource,
     ResourceFiles,
+    find_common_additions,
     find_moved_files,
     find_remaining_file,
     parse_entries,
@@ -40,8 +41,11 @@ _CRD = "CustomResourceDefinition"
 
 def merge_resource_files(sides: MergeSides, options: MergeOptions) -> UpdateResult:
     """Merge the resource files of one package. A file that only one side changed is not parsed."""
+    additions = find_common_additions(sides) if options.follow_moves else ()
     resolved = {
-        path: file for path in sides.paths if (file := _resolve_without_parsing(sides, path, options)) is not None
+        path: file
+        for path in sides.paths
+        if path not in additions and (file := _resolve_without_parsing(sides, path, options)) is not None
     }
     paths_to_parse = [path for path in sides.paths if path not in resolved]
     paths_to_parse += (

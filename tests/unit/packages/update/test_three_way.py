@@ -253,11 +253,12 @@ def test_files_without_changes_on_one_side_are_not_parsed(monkeypatch: pytest.Mo
         monkeypatch.setattr(module, reader, lambda *arguments: read.extend(arguments))
     origin = build_package({"here.yaml": A, "there.yaml": A, "both.yaml": A, "new-here.yaml": A, "same.yaml": A})
     updated = origin.with_files({"there.yaml": B.encode(), "both.yaml": B.encode(), "new.yaml": B.encode()})
-    local = origin.with_files({"here.yaml": B.encode(), "both.yaml": B.encode(), "mine.yaml": b"a: ["})
+    changes = {"here.yaml": b"kind: ConfigMap\nmetadata: {name: c}\n", "mine.yaml": b"a: ["}
+    local = origin.with_files({**changes, "both.yaml": B.encode()})
     result = update_package(origin, updated, local, "resource-merge", SAFE)
 
     assert read == []
-    assert read_texts(result.files) == read_texts(updated.with_files({"here.yaml": B.encode(), "mine.yaml": b"a: ["}))
+    assert read_texts(result.files) == read_texts(updated.with_files(changes))
 
 
 def test_file_that_one_side_ignores_is_opaque() -> None:
