@@ -158,8 +158,8 @@ def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: Expres
             if extensions := list_cel_extensions(expression, cel_limits):
                 field = f"{text_path}.{format_path(expression.path)}"
                 reason = (
-                    f"is not standard CEL, because the expression uses {', '.join(extensions)}; other engines may reject"
-                    " the expression"
+                    f"is not standard CEL, because the expression uses {', '.join(extensions)}; other engines may"
+                    " reject the expression"
                 )
                 location = ("spec", "targets", target_index, "template", *expression.path)
                 yield FieldMessage(location, f"{field} {reason}")
