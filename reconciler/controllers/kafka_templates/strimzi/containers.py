@@ -104,7 +104,7 @@ def _check_volume_name(name: Any, path: DataPath, owners: Mapping[str, str]) -> 
         )
         yield TemplateRemark(
             TemplateCodes.INVALID_VOLUME_NAME,
-            f"must have {allowed}, but is {quote_value(name)}",
+            f"must consist of {allowed}, but is {quote_value(name)}",
             "pod",
             (*path, "name"),
         )
@@ -171,10 +171,11 @@ def _check_env(variable: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
             f"must have a name that is a string and not empty, but the name is {quoted_name}",
         )
     if value is not None and not isinstance(value, str):
-        yield (
-            TemplateCodes.INVALID_TEMPLATE_TYPE,
-            f"must set {quoted_name} to a string, but sets it to {type(value).__name__}; put the value in quotes",
+        message = (
+            f"must set {quoted_name} to a string, but the value has the type {type(value).__name__}; put the value in"
+            " quotes"
         )
+        yield TemplateCodes.INVALID_TEMPLATE_TYPE, message
     if value is not None and source is not None:
         yield (
             TemplateCodes.INVALID_ENV_SOURCE,

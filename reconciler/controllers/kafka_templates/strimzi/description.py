@@ -113,7 +113,7 @@ def _check_roles(resource: PackageResource) -> Iterator[TemplateRemark]:
     roles = get_value(resource.data, ("spec", "roles"))
     if not isinstance(roles, list) or not roles or any(role not in ROLES for role in roles):
         value = "missing" if roles is ABSENT else quote_value(roles)
-        message = f"must be a list that contains {describe_choice(ROLES)} or both, but is {value}"
+        message = f"must be a list of {describe_choice(ROLES)} or both, but is {value}"
         yield TemplateRemark(TemplateCodes.POOL_WITHOUT_ROLE, message, "", ("spec", "roles"))
 
 
