@@ -49,7 +49,7 @@ ObjectName = Annotated[NonEmptyText, check_text(validate_dns_subdomain, "{path} 
 def check_url_without_credentials(url: str) -> str:
     """Return the URL. Raise an issue if it contains credentials."""
     if has_credentials(url):
-        advice = "put the credentials into a file that the setting `sources.credentials_file` names"
+        advice = "put the credentials into a file, and refer to the file in the setting `sources.credentials_file`"
         text = f'must not contain a user name, password or token. Write "{redact_url(url)}"; {advice}'
         raise issue(f"{{path}} {text}", "CredentialInUrl")
     return url

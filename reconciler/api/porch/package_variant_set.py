@@ -258,7 +258,7 @@ def _merge_template(
     data = _merge_mappings(template.model_dump(by_alias=True, exclude_unset=True), overrides)
     result = read_model(PackageVariantTemplate, data, SET_TEMPLATES, ("spec", "targets", target_index, "template"))
     path = f"spec.targets[{target_index}].template"
-    both = f"{path} with spec.upstreams[{upstream_index}].template"
+    both = f"{path} (merged with spec.upstreams[{upstream_index}].template)"
     return replace(result, errors=tuple(replace(error, text=error.text.replace(path, both)) for error in result.errors))
 
 

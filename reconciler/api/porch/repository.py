@@ -17,7 +17,10 @@ from reconciler.redaction import has_credentials, redact_url
 
 def _check_repository_url(url: str) -> str:
     if has_credentials(url):
-        advice = "put the credentials into a file that the setting `git.credentials` names. In a path, write @ as %40"
+        advice = (
+            "put the credentials into a file, and refer to the file in the setting `git.credentials`. In a path,"
+            " write @ as %40"
+        )
         text = f'must not contain a user name, password or token. Write "{redact_url(url)}"; {advice}'
         raise issue(f"{{path}} {text}", "CredentialInUrl")
     return url

@@ -162,7 +162,7 @@ def _check_unknown_properties(child: TemplateResource) -> Iterator[ResourceIssue
             continue
         path = (*rule.child.path, name)
         if name in rule.parent_only:
-            message = f"{format_path(path)} is ignored: {name} can only be set in the {rule.parent.kind} object"
+            message = f"{format_path(path)} is ignored, because {name} can only be set in the {rule.parent.kind} object"
         else:
             message = (
                 f"{format_path(path)} is ignored, because it is an unknown property; allowed"

@@ -103,6 +103,7 @@ class TemplateResource:
 class TemplateRemark:
     """An issue in an effective template. If `property` is empty, the issue is in another field of the child.
 
+    In findings, the path of the field precedes `message`. Therefore, `message` starts with a verb, e.g. "must be".
     `is_warning` is True if the operator accepts the value, although the Strimzi documentation forbids the value.
     """
 

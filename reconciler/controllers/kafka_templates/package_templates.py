@@ -148,7 +148,7 @@ def _upgrade_strict_findings(resource: TemplatedResource, strict: frozenset[str]
 
 def _report_unknown_version(resource: PackageResource, side: RuleSide) -> TemplatedResource:
     message = (
-        f"apiVersion must be {describe_choice(side.versions)}, but is"
+        f"the version in apiVersion must be {describe_choice(side.versions)}, but is"
         f" {quote_value(resource.version)}; the template is not merged"
     )
     issue = ResourceIssue(TemplateCodes.TEMPLATE_VERSION_UNKNOWN, message, ("apiVersion",))
@@ -243,7 +243,7 @@ def _check_template(resource: PackageResource, side: RuleSide, properties: tuple
 
 def _check_inherited_template(child: TemplateResource, parent: TemplateResource) -> Iterator[ResourceIssue]:
     for issue in _check_template(parent.resource, child.rule.parent, child.rule.properties):
-        yield ResourceIssue(issue.code, f"{parent.key}: {issue.message}", child.rule.child.path)
+        yield ResourceIssue(issue.code, f"in {parent.key}, {issue.message}", child.rule.child.path)
 
 
 def _create_remark_finding(
@@ -257,9 +257,9 @@ def _create_remark_finding(
     path = (*rule.child.path, remark.property, *remark.path) if remark.property else remark.path
     subject = format_path(path)
     if remark.property in effect.inherited_names:
-        subject = f"{format_path((*rule.parent.path, remark.property, *remark.path))}, inherited from {parent}"
+        subject = f"{format_path((*rule.parent.path, remark.property, *remark.path))} (inherited from {parent})"
         path = rule.child.path
-    finding = create_finding(resource, ResourceIssue(remark.code, remark.message, path), subject)
+    finding = create_finding(resource, ResourceIssue(remark.code, f"{subject} {remark.message}", path))
     return downgrade_to_warning(finding) if remark.is_warning else finding
 
 
@@ -280,7 +280,8 @@ def _write_child(
             findings.add(
                 [
                     ResourceIssue(
-                        TemplateCodes.TEMPLATE_RESULT_UNWRITABLE, f"the result cannot be written as YAML: {error}"
+                        TemplateCodes.TEMPLATE_RESULT_UNWRITABLE,
+                        f"the merged template cannot be written as YAML: {error}",
                     )
                 ]
             )

@@ -231,13 +231,13 @@ def _check_unpaired(
                 key,
                 ResourceIssue(
                     CatalogCodes.DUPLICATE_OBJECT,
-                    f"the label {label} names {wanted_key}, which exists twice on this cluster",
+                    f"the label {label} refers to {wanted_key}, which exists twice on this cluster",
                     path,
                 ),
             )
         elif wanted_key not in parents:
             hint = _describe_other_parents(wanted_key, parents)
-            message = f"the label {label} names {wanted_key}, which does not exist on this cluster{hint}"
+            message = f"the label {label} refers to {wanted_key}, which does not exist on this cluster{hint}"
             yield key, ResourceIssue(TemplateCodes.ORPHAN_POOL, message, path)
 
 
@@ -249,7 +249,7 @@ def _describe_other_parents(wanted_key: ObjectKey, parents: Iterable[ObjectKey])
         if (key.group, key.kind, key.name) == (wanted_key.group, wanted_key.kind, wanted_key.name)
     )
     names = ", ".join(sorted(str(key) for key in keys))
-    return f"; {names} is a different {wanted_key.kind} in another namespace" if names else ""
+    return f"; this label can only refer to a {wanted_key.kind} in the same namespace, not to {names}" if names else ""
 
 
 def _check_families(

@@ -106,7 +106,7 @@ def _find_contradictions(
             path = ("spec", conflicting_side, "kind")
             kind = (rule.child if conflicting_side == "child" else rule.parent).kind
             message = (
-                f"spec.{conflicting_side}.kind must not be {quote_value(kind)}, which has a different role in the rule"
-                f" {other.name}"
+                f"spec.{conflicting_side}.kind must not be {quote_value(kind)}, because this kind has a different role"
+                f" in the {TEMPLATE_RULE_KIND} {other.name}"
             )
             yield TemplateCodes.TEMPLATE_RULE_INVALID.finding(message, objects_by_name[rule.name].location_of(path))

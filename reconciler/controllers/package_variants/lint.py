@@ -151,14 +151,17 @@ class _InjectorCheck:
     def iterate_findings(self) -> Iterator[Finding]:
         """Yield one info finding for each injector that matches no object."""
         for use, packages in self._unmatched.items():
-            subject = f" generates an injector for {_format_examples(packages)} that" if any(packages) else ""
-            message = f'{format_path(use.path)}{subject} names "{use.injector.name}", but {self._explain(use)}'
+            verb = (
+                f"generates an injector (for {_format_examples(packages)}) that refers" if any(packages) else "refers"
+            )
+            message = f'{format_path(use.path)} {verb} to "{use.injector.name}", but {self._explain(use)}'
             yield VariantCodes.INJECTOR_MATCHES_NOTHING.finding(message, use.manifest.location_of(use.path))
 
     def _explain(self, use: _InjectorUse) -> str:
         namespace, injector = use.manifest.key.namespace, use.injector
         if kinds := sorted(kind for _, _, kind in self._objects_by_name.get((namespace, injector.name), ())):
-            return f"the object with this name is a {format_list(kinds, ' and ')}, which the injector does not select"
+            objects = "object" if len(kinds) == 1 else "objects"
+            return f"the injector does not select the {objects} with this name ({format_list(kinds)})"
         admitted = sorted(
             name for (object_namespace, name), types in self._objects_by_name.items()
             if object_namespace == namespace and any(injector.admits(*object_type) for object_type in types)

@@ -122,7 +122,9 @@ def find_name_conflict(expansion: SetExpansion, taken_names: Collection[str]) ->
     conflicting_names = [variant.name for variant in expansion.variants if variant.name in taken_names]
     quoted = ", ".join(f'"{name}"' for name in conflicting_names)
     return SetFailure(
-        "NameConflict", f"PackageVariants with these names exist, and the set does not own them: {quoted}"
+        "NameConflict",
+        f"the set cannot create PackageVariants with names that other PackageVariants already have: {quoted}; rename or"
+        " delete the other PackageVariants",
     )
 
 

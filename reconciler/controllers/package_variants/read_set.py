@@ -39,7 +39,7 @@ def _check_expressions(spec: PackageVariantSetSpec, cel_limits: ExpressionLimits
             continue
         for (merged_index, upstream_index), result in spec.merged_templates.items():
             if merged_index == target_index and result.model:
-                both = f"{path} with spec.upstreams[{upstream_index}].template"
+                both = f"{path} (merged with spec.upstreams[{upstream_index}].template)"
                 yield from _check_template(result.model, target_index, both, cel_limits)
 
 
@@ -49,4 +49,4 @@ def _check_template(
     for expression in template.iterate_expressions():
         if error := check_expression(expression, cel_limits):
             path = ("spec", "targets", target_index, "template", *expression.path)
-            yield FieldMessage(path, f"{text_path}.{format_path(expression.path)}: {error}")
+            yield FieldMessage(path, f"{text_path}.{format_path(expression.path)} is not a valid expression: {error}")

@@ -104,7 +104,7 @@ class ExpressionInputs:
             program = _create_environment(self.limits, expression.can_use_repository).compile(expression.text)
             return evaluate_string(program, self.bindings)
         except ExpressionError as error:
-            raise TemplateError(f"template.{format_path(expression.path)}: {error}") from error
+            raise TemplateError(f"template.{format_path(expression.path)} failed: {error}") from error
 
     def evaluate_data(self, expression: TemplateExpression) -> Any:
         """Return the result of a CEL expression as data for YAML, of any type.
@@ -151,13 +151,16 @@ def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: Expres
         known_texts = {expression.text for _, expression in expressions}
         for (merged_index, upstream_index), result in spec.merged_templates.items():
             if merged_index == target_index and result.model:
-                both = f"{path} with spec.upstreams[{upstream_index}].template"
+                both = f"{path} (merged with spec.upstreams[{upstream_index}].template)"
                 added = (entry for entry in result.model.iterate_expressions() if entry.text not in known_texts)
                 expressions += [(both, expression) for expression in added]
         for text_path, expression in expressions:
             if extensions := list_cel_extensions(expression, cel_limits):
                 field = f"{text_path}.{format_path(expression.path)}"
-                reason = f"uses {', '.join(extensions)}, which is not standard CEL; other engines may reject it"
+                reason = (
+                    f"is not standard CEL, because the expression uses {', '.join(extensions)}; other engines may"
+                    " reject the expression"
+                )
                 location = ("spec", "targets", target_index, "template", *expression.path)
                 yield FieldMessage(location, f"{field} {reason}")
 
@@ -248,8 +251,10 @@ class UnknownTargetKind:
     kind: str
 
     def __str__(self) -> str:
-        kind = f'kind "{self.kind}" in "{self.api_version}"'
-        return f"spec.targets[{self.index}]: the config contains no object and no definition of {kind}"
+        return (
+            f'spec.targets[{self.index}] selects the kind "{self.kind}" in "{self.api_version}", but the config'
+            " contains no object and no definition of this kind"
+        )
 
 
 def expand_targets(

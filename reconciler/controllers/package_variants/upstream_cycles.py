@@ -115,7 +115,8 @@ def _rotate_to_lowest_key(cycle: Sequence[UpstreamLink]) -> Sequence[UpstreamLin
 
 def _format_message(cycle: Sequence[UpstreamLink]) -> str:
     more = f", and {len(cycle) - _MAX_LISTED} more" if len(cycle) > _MAX_LISTED else ""
-    return f"a package cannot be created from itself: {', '.join(link.summary for link in cycle[:_MAX_LISTED])}{more}"
+    summaries = ", ".join(link.summary for link in cycle[:_MAX_LISTED])
+    return f"a package cannot be created from itself; change one of these upstreams: {summaries}{more}"
 
 
 class _Locations:

@@ -22,7 +22,8 @@ def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> dict[str
     }
     if repository.type == "git" and is_revision_name(upstream.tag):
         errors["tag"] = (
-            f'spec.upstream.tag is invalid: "{upstream.tag}" is the name of a revision; write it in the field revision'
+            f'spec.upstream.tag must not be "{upstream.tag}", because this is the name of a revision; use'
+            " spec.upstream.revision"
         )
     if repository.type == "oci" and not upstream.package_name:
         errors["package"] = "spec.upstream.package must be set, because the Repository has type oci"

@@ -79,7 +79,9 @@ def create_revision_findings(revision: ResolvedRevision, location: SourceLocatio
         paths = ", ".join(revision.skipped[:_MAX_LISTED]) + more
         findings.append(
             VariantCodes.LINK_SKIPPED.finding(
-                f"symbolic links and submodules of {revision.package} are not copied: {paths}", location
+                f"the upstream package {revision.package} contains symbolic links or submodules that are not copied:"
+                f" {paths}",
+                location,
             )
         )
     return tuple(findings)

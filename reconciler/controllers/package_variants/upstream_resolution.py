@@ -483,8 +483,8 @@ class _Lookup:
             return tag_ref or self._explain_not_found(name)
         if isinstance(listed_ref, _FoundRef) and tag_ref and tag_ref.commit != listed_ref.commit:
             warning = (
-                f'the channel file sets "{name}" to "{listed_ref.name}"; the tag "{tag_ref.name}" names a different '
-                "commit and is ignored"
+                f'the tag "{tag_ref.name}" is ignored, because the channel file sets "{name}" to "{listed_ref.name}",'
+                " and the tag points to a different commit"
             )
             return replace(listed_ref, warnings=(warning,))
         return listed_ref
@@ -546,7 +546,7 @@ class _Lookup:
             if self.refs.find_branch(branch)
             else f'branch "{branch}" does not exist'
         )
-        return f"no tag starts with {self._list_tag_prefixes()[-1]}/, {branch_hint}"
+        return f'no tag starts with "{self._list_tag_prefixes()[-1]}/", and {branch_hint}'
 
 
 @dataclass(frozen=True)
@@ -602,8 +602,9 @@ def find_revision(
     ]
     if not matching_tags:
         message = (
-            f'tag "{tag}" of {repository.name}/{revision.package} names commit {revision.commit[:12]}, which has no'
-            f' revision tag; create the tag "{prefixes[-1]}/v1" for the commit, or name a revision in a channel file'
+            f'tag "{tag}" of {repository.name}/{revision.package} points to commit {revision.commit[:12]}, but this'
+            f' commit has no revision tag; create the tag "{prefixes[-1]}/v1" for the commit, or set "{tag}" to a'
+            f" revision in the channel file channels/{revision.package}.yaml"
         )
         return UnresolvedUpstream("TagUnpinned", message)
     name = max(

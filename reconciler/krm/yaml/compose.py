@@ -97,14 +97,15 @@ def _compose_uncached(
         return composer.run()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = " ".join(part for part in (error.context, error.problem) if part)
+        reason = ", ".join(part for part in (error.context, error.problem) if part)
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         if _SCANNER_DEPTH_ERROR in reason:
             depth = min(budget.limits.depth, _MAX_SCANNER_DEPTH)
             raise YamlError("YamlTooDeep", _format_depth_message(depth), line, column) from error
         is_tab = mark is not None and text[mark.index : mark.index + 1] == "\t"
-        hint = "; the character is a tab: indent with spaces" if is_tab else ""
-        raise YamlError("YamlSyntax", f"the text is not valid YAML: {reason}{hint}", line, column) from error
+        hint = ". The character is a tab; indent with spaces instead" if is_tab else ""
+        message = f'the text is not valid YAML; the parser reports: "{reason}"{hint}'
+        raise YamlError("YamlSyntax", message, line, column) from error
 
 
 def _format_depth_message(depth: int) -> str:
@@ -209,8 +210,8 @@ class _Composer:
         if self.budget.aliases < 0 or self.budget.nodes < 0:
             limits = self.budget.limits
             message = (
-                f"a file can contain at most {limits.aliases} aliases, which can represent at most"
-                f" {limits.expanded_nodes} nodes"
+                f"a file can contain at most {limits.aliases} aliases, and all its aliases together can represent"
+                f" at most {limits.expanded_nodes} nodes"
             )
             raise _create_error(self.text, offset, "YamlAliases", message)
         if len(self.stack) + height > self.budget.limits.depth:

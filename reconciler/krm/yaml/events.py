@@ -107,5 +107,6 @@ class YamlEventReader:
 def _convert(error: yaml.YAMLError) -> YamlError:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
-        return YamlError("YamlSyntax", f"the text is not valid YAML: {error.problem}", mark.line + 1, mark.column + 1)
+        message = f'the text is not valid YAML; the parser reports: "{error.problem}"'
+        return YamlError("YamlSyntax", message, mark.line + 1, mark.column + 1)
     return YamlError("YamlSyntax", "the text is not valid YAML")

@@ -191,7 +191,7 @@ def test_metadata_is_read() -> None:
             8,
             "CredentialInUrl",
             'spec.helm.url must not contain a user name, password or token. Write "https://charts.example.com"; put the'
-            " credentials into a file that the setting `sources.credentials_file` names",
+            " credentials into a file, and refer to the file in the setting `sources.credentials_file`",
             id="password-in-the-url-of-a-chart-repository",
         ),
         pytest.param(

@@ -50,13 +50,13 @@ def list_entries(value: Any, field: str) -> Iterator[tuple[int, Mapping[str, Any
 
 def check_volumes(pod: Any, pool: NodePool) -> Iterator[TemplateRemark]:
     """Yield issues about the volumes in a pod template."""
-    owners = dict.fromkeys(_list_operator_volumes(pool), "the operator")
+    owners = dict.fromkeys(_list_operator_volumes(pool), "the operator already adds")
     for field, sources in _SOURCES.items():
         for number, volume in list_entries(pod, field):
             name, path = volume.get("name"), (field, number)
             yield from _check_volume_name(name, path, owners)
             if isinstance(name, str):
-                owners.setdefault(name, "this template")
+                owners.setdefault(name, "this template already has")
             present_sources = [source for source in sources if volume.get(source) is not None]
             if len(present_sources) != 1:
                 message = (
@@ -75,13 +75,16 @@ def check_mounts(name: str, container: Any, pod: Any, pool: NodePool) -> Iterato
     for number, mount in list_entries(container, "volumeMounts"):
         path: DataPath = ("volumeMounts", number)
         if mount.get("name") not in volume_names:
-            message = f"mounts {quote_value(mount.get('name'))}, which is not a volume of the effective pod template"
+            message = (
+                f"refers to the volume {quote_value(mount.get('name'))}, but the effective pod template has no volume"
+                " with this name; add the volume, or remove the mount"
+            )
             yield TemplateRemark(TemplateCodes.MOUNT_WITHOUT_VOLUME, message, name, (*path, "name"))
         mount_path = mount.get("mountPath")
         if isinstance(mount_path, str) and mount_path in paths:
             yield TemplateRemark(
                 TemplateCodes.DUPLICATE_MOUNT_PATH,
-                f"must be unique: another volume is mounted at {quote_value(mount_path)}",
+                f"must be unique, but another volume mount also has the path {quote_value(mount_path)}",
                 name,
                 (*path, "mountPath"),
             )
@@ -96,12 +99,17 @@ def _list_operator_volumes(pool: NodePool) -> tuple[str, ...]:
 
 def _check_volume_name(name: Any, path: DataPath, owners: Mapping[str, str]) -> Iterator[TemplateRemark]:
     if not isinstance(name, str) or not _VOLUME_NAME.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
-        allowed = f"two to {_MAX_NAME_LENGTH} letters, digits, -, _ and ., with a letter or digit at each end"
+        allowed = (
+            f'2 to {_MAX_NAME_LENGTH} letters, digits, "-", "_" and ".", and must start and end with a letter or digit'
+        )
         yield TemplateRemark(
-            TemplateCodes.INVALID_VOLUME_NAME, f"must be {allowed}, but is {quote_value(name)}", "pod", (*path, "name")
+            TemplateCodes.INVALID_VOLUME_NAME,
+            f"must consist of {allowed}, but is {quote_value(name)}",
+            "pod",
+            (*path, "name"),
         )
     elif name in owners:
-        message = f"must be unique: {owners[name]} already has a volume {quote_value(name)}"
+        message = f"must be unique, but {owners[name]} a volume with the name {quote_value(name)}"
         yield TemplateRemark(TemplateCodes.DUPLICATE_VOLUME_NAME, message, "pod", (*path, "name"))
 
 
@@ -115,8 +123,8 @@ def _check_mount_path(mount_path: Any, name: str, path: DataPath) -> Iterator[Te
         )
     elif mount_path.removeprefix(_MOUNT_FOLDER)[:1] not in ("", "/"):
         message = (
-            f"should be below {_MOUNT_FOLDER}/, but is {quote_value(mount_path)}; the operator checks"
-            f" only the prefix {_MOUNT_FOLDER}"
+            f"should be a path below {_MOUNT_FOLDER}/, but is {quote_value(mount_path)}; the operator accepts this"
+            " path, but the Strimzi documentation forbids it"
         )
         yield TemplateRemark(TemplateCodes.FORBIDDEN_MOUNT_PATH, message, name, path, is_warning=True)
 
@@ -142,13 +150,13 @@ def check_container(name: str, container: Any, pool: NodePool, operator: Strimzi
         yield from (TemplateRemark(code, message, name, ("env", number)) for code, message in _check_env(variable))
         yield from _check_env_name(name, variable, number, pool)
         if variable.get("name") in names:
-            message = f"{quote_value(variable.get('name'))} is set twice; the last value applies"
+            message = f"sets the variable {quote_value(variable.get('name'))} again; the last value applies"
             yield TemplateRemark(ControllerCodes.DUPLICATE_ENV_NAME, message, name, ("env", number, "name"))
         names.append(variable.get("name"))
     if operator.is_restricted and as_mapping(container).get("securityContext") is not None:
         message = (
-            "replaces the complete security context of the restricted profile, including fields that the template"
-            " does not set"
+            "replaces the complete security context of the operator's restricted profile; add all fields of the profile"
+            " that you want to keep"
         )
         yield TemplateRemark(TemplateCodes.SECURITY_CONTEXT_REPLACED, message, name, ("securityContext",))
 
@@ -158,21 +166,32 @@ def _check_env(variable: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     references = [key for key in _REFERENCES if as_mapping(source).get(key) is not None]
     quoted_name = quote_value(variable.get("name"))
     if not isinstance(variable.get("name"), str) or not variable["name"]:
-        yield TemplateCodes.INVALID_TEMPLATE_TYPE, f"the name must be a string, but is {quoted_name}"
-    if value is not None and not isinstance(value, str):
         yield (
             TemplateCodes.INVALID_TEMPLATE_TYPE,
-            f"the value of {quoted_name} must be a string, but is {type(value).__name__}; put the value in quotes",
+            f"must have a name that is a string and not empty, but the name is {quoted_name}",
         )
+    if value is not None and not isinstance(value, str):
+        message = (
+            f"must set {quoted_name} to a string, but the value has the type {type(value).__name__}; put the value in"
+            " quotes"
+        )
+        yield TemplateCodes.INVALID_TEMPLATE_TYPE, message
     if value is not None and source is not None:
-        yield TemplateCodes.INVALID_ENV_SOURCE, f"{quoted_name} must have a value or a valueFrom, not both"
+        yield (
+            TemplateCodes.INVALID_ENV_SOURCE,
+            f"must have only one of value and valueFrom for {quoted_name}, but has both",
+        )
     if len(references) > 1:
         yield (
             TemplateCodes.INVALID_ENV_SOURCE,
-            f"{quoted_name} must come from one of {' and '.join(references)}, not both",
+            f"must have only one of {' and '.join(references)} for {quoted_name}, but has both",
         )
     if not _has_value(variable):
-        yield TemplateCodes.ENV_WITHOUT_VALUE, f"{quoted_name} has no value, and the operator ignores it"
+        message = (
+            f"has no value for {quoted_name}, so that the operator ignores this variable; add a value, or a valueFrom"
+            f" with {' or '.join(_REFERENCES)}"
+        )
+        yield TemplateCodes.ENV_WITHOUT_VALUE, message
 
 
 def _check_env_name(
@@ -181,13 +200,17 @@ def _check_env_name(
     name, (always, sometimes) = variable.get("name"), _list_reserved_names(container, pool)
     if name in always or name in sometimes:
         message = (
-            f"the operator sets {quote_value(name)}, and ignores the value in the template"
+            f"should not be {quote_value(name)}, because the operator sets this variable and ignores the value in the"
+            " template"
             if name in always
-            else f"the operator may set {quote_value(name)}, and then ignores the value in the template"
+            else f"should not be {quote_value(name)}, because the operator may set this variable, and then ignores the"
+            " value in the template"
         )
         yield TemplateRemark(TemplateCodes.ENV_NAME_RESERVED, message, container, ("env", number, "name"))
     if name not in always and _is_secret_suspected(variable):
-        message = f"{quote_value(name)} looks like a secret; use valueFrom with a Secret"
+        message = (
+            f"contains the value of {quote_value(name)}, but the name suggests a secret; use valueFrom with a Secret"
+        )
         yield TemplateRemark(TemplateCodes.LITERAL_SECRET_SUSPECTED, message, container, ("env", number))
 
 

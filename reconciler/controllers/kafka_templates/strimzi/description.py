@@ -36,7 +36,7 @@ from reconciler.controllers.kafka_templates.strimzi.template_fields import (
     filter_entries,
 )
 from reconciler.controllers.nested_values import get_value
-from reconciler.krm.field_text import quote_value
+from reconciler.krm.field_text import describe_choice, quote_value
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.packages.package import PackageResource
@@ -96,7 +96,7 @@ def _check_template(
         if name in idle:
             yield TemplateRemark(
                 TemplateCodes.TEMPLATE_WITHOUT_EFFECT,
-                f"{name} has no effect, because it requires {idle[name]}",
+                f"has no effect, because this property requires {idle[name]}",
                 name,
             )
             continue
@@ -112,10 +112,9 @@ def _check_template(
 def _check_roles(resource: PackageResource) -> Iterator[TemplateRemark]:
     roles = get_value(resource.data, ("spec", "roles"))
     if not isinstance(roles, list) or not roles or any(role not in ROLES for role in roles):
-        value = "" if roles is ABSENT else f", but is {quote_value(roles)}"
-        yield TemplateRemark(
-            TemplateCodes.POOL_WITHOUT_ROLE, f"must have {' or '.join(ROLES)} or both{value}", "", ("spec", "roles")
-        )
+        value = "missing" if roles is ABSENT else quote_value(roles)
+        message = f"must be a list of {describe_choice(ROLES)} or both, but is {value}"
+        yield TemplateRemark(TemplateCodes.POOL_WITHOUT_ROLE, message, "", ("spec", "roles"))
 
 
 def _find_idle_properties(pool: NodePool) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from reconciler.controllers.kafka_templates.model import TemplateResource
 from reconciler.controllers.kafka_templates.strimzi.pool import BROKER, CONTROLLER, read_roles
 from reconciler.controllers.nested_values import get_value
 from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.krm.field_text import quote_list
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
@@ -40,10 +41,10 @@ def check_pool_families(
             pools_by_component.setdefault(component, []).append((kafka.key, pool.key))
     for (_, name), pairs in sorted(pools_by_component.items()):
         if len(pairs) > 1:
-            names = " and ".join(f"{pool} of {kafka}" for kafka, pool in sorted(pairs))
+            names = " and ".join(f"{pool} (of {kafka})" for kafka, pool in sorted(pairs))
             message = (
-                f'objects of {names} would have the same names, which start with "{name}"; rename one of the'
-                " KafkaNodePools"
+                f"the operator would create objects with the same names for {names}, because all these names start"
+                f' with "{name}"; rename one of the KafkaNodePools'
             )
             yield from (
                 (pool, ResourceIssue(TemplateCodes.COMPONENT_NAME_COLLISION, message, ("metadata", "name")))
@@ -64,12 +65,12 @@ def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterat
         return
     for role, code in _REQUIRED_ROLES:
         if not any(role in read_roles(pool) for pool in usable):
-            names = ", ".join(pool.name for pool in usable)
-            yield ResourceIssue(
-                code,
-                f'at least one KafkaNodePool with replicas must have the role "{role}"; found without this'
-                f" role: {names}",
+            names = quote_list(pool.name for pool in usable)
+            message = (
+                f'{kafka.key} must have a KafkaNodePool with replicas and the role "{role}"; add the role to spec.roles'
+                f" of one of its KafkaNodePools with replicas ({names}), or add another KafkaNodePool"
             )
+            yield ResourceIssue(code, message)
 
 
 def _has_own_nodes(kafka: PackageResource) -> bool:

@@ -81,8 +81,8 @@ def check_pool_labels(pool: NodePool) -> Iterator[TemplateRemark]:
     for key in pool.labels:
         if key.startswith(_STRIMZI_PREFIX) and not key.startswith(_CLUSTER_LABEL):
             message = (
-                f"{key} must be absent, because all objects inherit the labels of a KafkaNodePool, and this "
-                "label is reserved for the operator"
+                f"must be absent, because keys that start with {_STRIMZI_PREFIX} are reserved for the operator, and all"
+                " objects of a KafkaNodePool inherit its labels"
             )
             yield TemplateRemark(TemplateCodes.RESERVED_LABEL, message, "", ("metadata", "labels", key))
 
@@ -119,32 +119,31 @@ def _check_key(
 ) -> Iterator[TemplateRemark]:
     path: DataPath = ("metadata", field, key)
     if key.startswith(_STRIMZI_PREFIX):
+        reason = f"keys that start with {_STRIMZI_PREFIX} are reserved for the operator"
         if metadata_filter == "free" or (metadata_filter == "strict" and key.startswith(_CLUSTER_LABEL)):
             yield TemplateRemark(
                 reserved,
-                f"{key} should be absent, because {_STRIMZI_PREFIX} is reserved for the operator. The "
-                "operator accepts this key here",
+                f"should be absent, because {reason}; the operator accepts this key, but the Strimzi documentation"
+                " forbids it",
                 name,
                 path,
                 True,
             )
         else:
-            yield TemplateRemark(
-                reserved, f"{key} must be absent: {_STRIMZI_PREFIX} is reserved for the operator", name, path
-            )
+            yield TemplateRemark(reserved, f"must be absent, because {reason}", name, path)
     elif "strimzi.io" in key:
-        yield TemplateRemark(
-            reserved, f"{key} should be absent: strimzi.io is reserved for the operator", name, path, True
-        )
+        message = "should be absent, because keys that contain strimzi.io are reserved for the operator"
+        yield TemplateRemark(reserved, message, name, path, True)
     elif metadata_filter == "filtered" and key.startswith(_KUBERNETES_PREFIX):
         yield TemplateRemark(
             TemplateCodes.IGNORED_LABEL,
-            f"{key} has no effect: the operator drops {_KUBERNETES_PREFIX} keys here",
+            f"has no effect, because the operator drops {field} of {name} that start with {_KUBERNETES_PREFIX}",
             name,
             path,
         )
     elif metadata_filter == "strict" and field == "labels" and key in _OPERATOR_LABELS:
-        yield TemplateRemark(TemplateCodes.OPERATOR_LABEL_REPLACED, f"{key} replaces the operator's label", name, path)
+        message = "should be absent, because this label replaces a label that the operator sets"
+        yield TemplateRemark(TemplateCodes.OPERATOR_LABEL_REPLACED, message, name, path)
 
 
 def _is_excluded(key: str) -> bool:
@@ -217,7 +216,7 @@ def check_template_fields(name: str, value: Mapping[str, Any]) -> Iterator[Templ
     fields = _FIELDS.get(name, _METADATA)
     for key, field_value in value.items():
         if key not in fields:
-            message = f"{key} is an unknown field and stays unchanged; known fields: {', '.join(fields)}"
+            message = f"is an unknown field and stays unchanged; known fields: {', '.join(fields)}"
             yield TemplateRemark(TemplateCodes.UNKNOWN_TEMPLATE_FIELD, message, name, (key,))
         elif field_value is not None and (allowed := fields[key](field_value)):
             yield TemplateRemark(

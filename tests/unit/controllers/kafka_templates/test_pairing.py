@@ -75,7 +75,7 @@ def test_orphan_finding_names_the_kafka_in_another_namespace() -> None:
 
     (orphan,) = package.findings
     assert (
-        "Kafka lake/orders, which does not exist on this cluster; Kafka shop/orders is a different Kafka in another namespace"
+        "which does not exist on this cluster; this label can only refer to a Kafka in the same namespace, not to Kafka shop/orders"
         in orphan.message
     )
     assert (orphan.location.file, orphan.location.pointer) == ("stray.yaml", "/metadata/labels/strimzi.io~1cluster")

@@ -225,10 +225,10 @@ def test_findings_name_the_kinds_of_the_rule() -> None:
     )
 
     assert [finding.message for finding in package.findings] == [
-        "spec.build.fence is ignored: fence can only be set in the Farm object",
+        "spec.build.fence is ignored, because fence can only be set in the Farm object",
         "spec.build.gate is ignored, because it is an unknown property; allowed properties: roof, walls",
         "spec.build.roof is null and is treated as absent; use {} to reset an inherited value",
-        "the label farm.example.org/of names Farm dale, which does not exist on this cluster",
+        "the label farm.example.org/of refers to Farm dale, which does not exist on this cluster",
     ]
 
 

@@ -251,7 +251,7 @@ def test_strict_mode_turns_warnings_into_errors(template: Any, values: list[str]
 def test_finding_names_file_and_field() -> None:
     (finding,) = merge_with_all_listeners(pod(tmpDirSizeLimit="lots")).findings
 
-    assert finding.message == 'spec.template.pod.tmpDirSizeLimit: must be a quantity such as 5Mi, but is "lots"'
+    assert finding.message == 'spec.template.pod.tmpDirSizeLimit must be a quantity such as 5Mi, but is "lots"'
     assert (finding.location.file, finding.location.pointer) == ("pool.yaml", "/spec/template/pod/tmpDirSizeLimit")
     assert finding.location.line > 0
 
@@ -259,7 +259,7 @@ def test_finding_names_file_and_field() -> None:
 def test_finding_about_an_inherited_value_names_the_kafka() -> None:
     (finding,) = pair(pod(tmpDirSizeLimit="lots"), {}).findings
 
-    start = "spec.kafka.template.pod.tmpDirSizeLimit, inherited from Kafka shop/orders: must be"
+    start = "spec.kafka.template.pod.tmpDirSizeLimit (inherited from Kafka shop/orders) must be"
     assert finding.message.startswith(start)
     assert (finding.location.object, finding.location.pointer) == ("KafkaNodePool/shop/brokers", "/spec/template")
 

@@ -68,11 +68,17 @@ def test_expressions() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"namespaceExpr": "1"}, "template.helm.namespaceExpr: expression returned non-string value of type int"),
-        ({"valuesFilesExprs": ["'a'", "1"]}, "template.helm.valuesFilesExprs[1]: expression returned non-string"),
+        (
+            {"namespaceExpr": "1"},
+            "template.helm.namespaceExpr failed: expression returned non-string value of type int",
+        ),
+        (
+            {"valuesFilesExprs": ["'a'", "1"]},
+            "template.helm.valuesFilesExprs[1] failed: expression returned non-string",
+        ),
         (
             {"valuesFrom": [{"kind": "ConfigMap", "nameExpr": "repository.labels['zone']"}]},
-            "template.helm.valuesFrom[0].nameExpr: ",
+            "template.helm.valuesFrom[0].nameExpr failed: ",
         ),
         (
             {"parameterExprs": [{"name": "a", "valueExpr": "timestamp('2026-01-01T00:00:00Z')"}]},

@@ -78,7 +78,7 @@ def test_target_that_requests_more_packages_is_not_repeated() -> None:
     [
         pytest.param("{kind: ConfigMap, name: site-nort}",
                      "no ConfigMap in namespace \"default\" has this name; did you mean \"site-north\"?", id="a-name"),
-        pytest.param("{kind: Site, name: site-north}", "the object with this name is a ConfigMap, which the injector does not select",
+        pytest.param("{kind: Site, name: site-north}", "the injector does not select the object with this name (ConfigMap)",
                      id="a-kind"),
         pytest.param("{name: nobody}", "no object in namespace \"default\" has this name", id="any-kind"),
     ],
@@ -87,7 +87,7 @@ def test_injector_without_match_is_reported(injector: str, why: str) -> None:
     result = lint(build_variant("gateway", extra=f"injectors: [{{name: site-north}}, {injector}]"))
 
     name = injector.partition("name: ")[2].rstrip("}")
-    assert result == [f'8 InjectorMatchesNothing: spec.injectors[1] names "{name}", but {why}']
+    assert result == [f'8 InjectorMatchesNothing: spec.injectors[1] refers to "{name}", but {why}']
 
 
 def test_injector_of_a_set_is_reported_once_for_all_its_variants() -> None:
@@ -96,9 +96,9 @@ def test_injector_of_a_set_is_reported_once_for_all_its_variants() -> None:
     target = f"{{repositories: [{{name: berlin}}, {{name: lisbon}}], template: {{injectors: {injectors}}}}}"
     here, south = lint(build_variant_set("edge", f"[{target}]"))
 
-    makes = "8 InjectorMatchesNothing: spec.targets[0] generates an injector for"
-    assert here.startswith(f'{makes} berlin/gateway, lisbon/gateway that names "here", but no object')
-    assert south.startswith(f'{makes} lisbon/gateway that names "site-south", but no object')
+    makes = "8 InjectorMatchesNothing: spec.targets[0] generates an injector (for"
+    assert here.startswith(f'{makes} berlin/gateway, lisbon/gateway) that refers to "here", but no object')
+    assert south.startswith(f'{makes} lisbon/gateway) that refers to "site-south", but no object')
     assert south.endswith('did you mean "site-north"?')
 
 

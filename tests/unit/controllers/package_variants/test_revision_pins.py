@@ -172,6 +172,6 @@ def test_tag_without_revision_reports_how_to_create_one() -> None:
 
     assert failure == UnresolvedUpstream(
         "TagUnpinned",
-        'tag "stable" of catalog/gw names commit c2, which has no revision tag; create the tag "gw/v1" for the commit, or name a'
-        " revision in a channel file",
+        'tag "stable" of catalog/gw points to commit c2, but this commit has no revision tag; create the tag "gw/v1" for '
+        'the commit, or set "stable" to a revision in the channel file channels/gw.yaml',
     )

@@ -145,8 +145,8 @@ def test_non_standard_cel_is_an_info(expression: str, expected: str | None) -> N
     findings = run_controller(build_variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).findings
 
     notes = [(finding.severity, finding.message) for finding in findings if finding.code == "NotPortable"]
-    words = "not standard CEL; other engines may reject it"
-    assert notes == ([(Severity.INFO, f"{LABEL_EXPRESSION} uses {expected}, which is {words}")] if expected else [])
+    words = f"is not standard CEL, because the expression uses {expected}; other engines may reject the expression"
+    assert notes == ([(Severity.INFO, f"{LABEL_EXPRESSION} {words}")] if expected else [])
 
 
 def test_non_standard_cel_is_reported_at_its_location() -> None:
@@ -166,9 +166,11 @@ def test_expression_that_an_upstream_overlays_is_reported_once() -> None:
 
     notes = run_controller(f"{header}spec: {{{upstream}, {targets}}}\n").findings
 
-    assert [finding.message.split(", which")[0].rpartition(" uses ")[::2] for finding in notes] == [
-        (LABEL_EXPRESSION, "upperAscii"),
-        ("spec.targets[0].template with spec.upstreams[0].template.annotationExprs[0].valueExpr", "trim"),
+    assert [
+        finding.message.split("; ")[0].split(" is not standard CEL, because the expression uses ") for finding in notes
+    ] == [
+        [LABEL_EXPRESSION, "upperAscii"],
+        ["spec.targets[0].template (merged with spec.upstreams[0].template).annotationExprs[0].valueExpr", "trim"],
     ]
 
 

@@ -255,7 +255,7 @@ def test_errors_are_reported(spec: Any, errors: list[str]) -> None:
 def test_expressions_are_checked_without_targets(fields: dict[str, Any], path: str) -> None:
     (error,) = read_set(build_spec_with_template(**fields)).error_texts
 
-    assert error.startswith(f"{TEMPLATE}.{path}: ")
+    assert error.startswith(f"{TEMPLATE}.{path} is not a valid expression: ")
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,7 @@ def test_empty_fields_are_omitted() -> None:
                 labelExprs=[{"key": "a", "valueExpr": "target.labels['cluster']"}], downstream={"repo": "eu"}
             ),
             "RenderError",
-            "spec.targets[0] (lab/p): template.labelExprs[0].valueExpr: no such key: cluster",
+            "spec.targets[0] (lab/p): template.labelExprs[0].valueExpr failed: no such key: cluster",
             id="missing-label",
         ),
         pytest.param(
@@ -321,7 +321,8 @@ def test_empty_fields_are_omitted() -> None:
         pytest.param(
             {"objectSelector": {"apiVersion": "a/v1", "kind": "Moon"}},
             "NoMatchingTargets",
-            'spec.targets[0]: the config contains no object and no definition of kind "Moon" in "a/v1"',
+            'spec.targets[0] selects the kind "Moon" in "a/v1", but the config contains no object and no definition of '
+            "this kind",
             id="unknown-kind",
         ),
     ],

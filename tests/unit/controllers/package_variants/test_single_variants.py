@@ -285,7 +285,9 @@ def test_skipped_links_are_reported(skipped: tuple[str, ...], text: str) -> None
 
     (finding,) = item.findings
     assert (finding.code, finding.severity) == ("LinkSkipped", Severity.WARNING)
-    assert finding.message == f"symbolic links and submodules of gateway are not copied: {text}"
+    assert finding.message == (
+        f"the upstream package gateway contains symbolic links or submodules that are not copied: {text}"
+    )
 
 
 def test_upstream_is_requested_once() -> None:

@@ -213,14 +213,14 @@ def format_missing_revision(revision: str, instead: str) -> str:
             BranchHeadReference(),
             FakeRefs({"broker/p/v1": "c1"}, {}),
             "UpstreamNotFound",
-            format_missing_revision("main", 'no tag starts with broker/, branch "main" does not exist'),
+            format_missing_revision("main", 'no tag starts with "broker/", and branch "main" does not exist'),
             id="neither-branch-nor-tag",
         ),
         pytest.param(
             RevisionReference("v1", 1),
             FakeRefs({"other/v1": "c1"}),
             "UpstreamNotFound",
-            format_missing_revision("v1", "no tag starts with broker/, revision -1 is the head of main"),
+            format_missing_revision("v1", 'no tag starts with "broker/", and revision -1 is the head of main'),
             id="no-tag-at-all",
         ),
         pytest.param(
@@ -320,7 +320,10 @@ def test_contradiction_of_channel_file_and_tag_is_a_warning() -> None:
 
     assert isinstance(resolved, ResolvedRevision)
     assert resolved.warnings == (
-        'the channel file sets "stable" to "broker/v2"; the tag "broker/stable" names a different commit and is ignored',
+        (
+            'the tag "broker/stable" is ignored, because the channel file sets "stable" to "broker/v2", and the tag '
+            "points to a different commit"
+        ),
     )
 
 

@@ -100,7 +100,7 @@ def test_finding_names_all_members_in_order_at_the_upstream_line() -> None:
     )
 
     message = (
-        "a package cannot be created from itself:"
+        "a package cannot be created from itself; change one of these upstreams:"
         " default/a creates berlin/x from lisbon/y, default/b creates lisbon/y from berlin/x"
     )
     assert [item.owner.key.name for item in result.stalled] == ["a", "b"]

@@ -67,7 +67,7 @@ def build_repository(repository_type: RepositoryType) -> Repository:
         pytest.param(
             "git",
             {"package": "web", "tag": "v12"},
-            ['spec.upstream.tag is invalid: "v12" is the name of a revision; write it in the field revision'],
+            ['spec.upstream.tag must not be "v12", because this is the name of a revision; use spec.upstream.revision'],
             id="tag-like-a-revision",
         ),
     ],
