@@ -175,8 +175,8 @@ def _block_unknown_texts(
 def _create_unknown_text_finding(rule: RuleId, cluster: str) -> Finding:
     message = (
         f'the package is not changed on cluster "{cluster}", because the rollout of the rule {rule} has not reached'
-        " this cluster yet, and the recorded state with the earlier version of the rule is missing. Next step: wait for the"
-        " rollout, or delete the field `rollout` of the rule"
+        " this cluster yet, and the recorded state with the earlier version of the rule is missing. Next step: wait for"
+        " the rollout, or delete the field `rollout` of the rule"
     )
     return PolicyCodes.RULE_TEXT_UNKNOWN.finding(message, SourceLocation())
 
