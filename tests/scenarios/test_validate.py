@@ -117,7 +117,9 @@ def test_a_placed_resource_with_a_missing_policy_is_an_error(tmp_path: Path) -> 
     (line,) = format_findings(validate_config(tmp_path))
 
     assert line.startswith(f"placed.yaml:8 PolicyNotFound: the label {ATTACHED} refers to ")
-    assert line.endswith('ClusterOverridePolicy sites, but this policy does not exist; did you mean "ClusterOverridePolicy site"?')
+    assert line.endswith(
+        'ClusterOverridePolicy sites, but this policy does not exist; did you mean "ClusterOverridePolicy site"?'
+    )
 
 
 def test_a_missing_policy_is_reported_while_a_file_is_unreadable(tmp_path: Path) -> None:
