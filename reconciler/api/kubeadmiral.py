@@ -161,12 +161,15 @@ def _check_pointer(code: str, *, is_optional: bool = False) -> AfterValidator:
     def check(value: str) -> str:
         if is_optional and not value:
             return value
+        if not value:
+            raise issue('{path} must begin with "/", because an override of the whole document is not allowed', code)
+        if not value.startswith("/"):
+            raise issue(f'{{path}} must be a JSON pointer that begins with "/", but is {quote_value(value)}', code)
         try:
-            steps = parse_pointer(value)
+            parse_pointer(value)
         except PointerError as error:
-            raise issue(f"{{path}} must be a JSON pointer: {error}", code) from error
-        if not steps:
-            raise issue("{path} must start with /: a patch of the whole document is not allowed", code)
+            text = f'{{path}} must be a JSON pointer with 0 or 1 after each "~", but is {quote_value(value)}'
+            raise issue(text, code) from error
         return value
 
     return AfterValidator(check)
@@ -235,7 +238,7 @@ class ListOverrider(_ContainerOverrider):
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue for the operator `append` without values."""
         if data.get("operator") == "append" and data.get("value") == []:
-            yield FieldIssue("{path} must not be empty for append", ("value",), _VALUE_REQUIRED)
+            yield FieldIssue("{path} must not be empty for the operator append", ("value",), _VALUE_REQUIRED)
 
 
 class EnvVariable(ApiModel):
@@ -250,7 +253,7 @@ class EnvVariable(ApiModel):
 
 def _find_empty_value(data: Mapping[str, Any]) -> Iterator[FieldIssue]:
     if data.get("operator") == "addIfAbsent" and data.get("value") in ([], {}):
-        yield FieldIssue("{path} must not be empty for addIfAbsent", ("value",), _VALUE_REQUIRED)
+        yield FieldIssue("{path} must not be empty for the operator addIfAbsent", ("value",), _VALUE_REQUIRED)
 
 
 class EnvOverrider(_ContainerOverrider):
@@ -283,7 +286,7 @@ class _MapOverrider(ApiModel):
             return
         for key, text in value.items():
             if isinstance(key, str) and isinstance(text, str) and (reason := cls._find_entry_error(key, text)):
-                yield FieldIssue(f"{{path}} must be valid: {reason}", ("value",))
+                yield FieldIssue(f"{{path}} is invalid, because {reason}", ("value",))
 
     @staticmethod
     def _find_entry_error(key: str, text: str) -> str | None:
@@ -488,7 +491,7 @@ class OverridePolicySpec(PolicySelectors):
             name = rule.get("name") if isinstance(rule, Mapping) else None
             if isinstance(name, str) and name and indexes.setdefault(name, index) != index:
                 first = format_path(("overrideRules", indexes[name]))
-                text = f"{{path}} must be unique: spec.{first} also has the name {quote_value(name)}"
+                text = f"{{path}} must be unique, but spec.{first} also has the name {quote_value(name)}"
                 yield FieldIssue(text, ("overrideRules", index, "name"))
 
 

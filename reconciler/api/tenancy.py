@@ -9,7 +9,6 @@ from reconciler.api.base import ApiModel, FieldIssue
 from reconciler.api.field_types import NOT_EMPTY, LabelSelectorFields, NonEmptyText
 from reconciler.api.manifest import Manifest
 from reconciler.api.reconciler import RECONCILER_API_VERSION
-from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import validate_dns_label
 
 _Globs = tuple[NonEmptyText, ...]
@@ -123,6 +122,4 @@ class Tenant(Manifest):
         metadata = data.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
         if isinstance(name, str) and (reason := validate_dns_label(name)):
-            yield FieldIssue(
-                f"{{path}} must be a valid tenant name, but is {quote_value(name)}: {reason}", ("metadata", "name")
-            )
+            yield FieldIssue(f"{{path}} must be a valid tenant name. {reason}", ("metadata", "name"))

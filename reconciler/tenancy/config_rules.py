@@ -152,7 +152,10 @@ class _ConfigRules:
             return self._check_other_file(definition) if self.options.denies_other_files else ""
         tenant = self.tenants.by_name[name]
         if kind in PLATFORM_KINDS:
-            return f"{definition.key}: only the platform team may define the kind {format_kind(*kind)}"
+            return (
+                f"{definition.key} has no effect, because only the platform team may define objects of the kind"
+                f" {format_kind(*kind)}"
+            )
         allow = tenant.spec.allow
         if not matches_any_glob(format_kind(*kind), allow.kinds):
             return format_violation(tenant, str(definition.key), "the kind", format_kind(*kind), "kinds", allow.kinds)

@@ -213,13 +213,13 @@ class PackageRules:
         ordered = sorted(variants, key=lambda variant: (variant.target not in self.existing, variant.target))
         excess = frozenset(variant.target for variant in ordered[limit:])
         message = (
-            f"the package limit of tenant {tenant.name} is {limit}, but the number of requested packages is"
-            f" {len(variants)} (spec.limits.packages at {tenant.location.file}:{tenant.location.line})"
+            f'exceeds the package limit, because tenant "{tenant.name}" requests {len(variants)} packages, but the'
+            f" limit is {limit} (spec.limits.packages at {tenant.location.file}:{tenant.location.line})"
         )
         return (
             [variant for variant in variants if variant.target not in excess],
             [
-                self._stall(variant, TenancyCodes.TENANT_LIMIT_EXCEEDED, f"{variant.target}: {message}")
+                self._stall(variant, TenancyCodes.TENANT_LIMIT_EXCEEDED, f"{variant.target} {message}")
                 for variant in variants
                 if variant.target in excess
             ],
@@ -236,8 +236,8 @@ class PackageRules:
         names = sorted(set(targets))
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         message = (
-            f"{owner}: the selector also matches targets that tenant {tenant.name} may not deploy to. These targets are"
-            f" skipped: {', '.join(names[:_MAX_LISTED])}{more}"
+            f'the selector of {owner} also matches targets that tenant "{tenant.name}" may not deploy to. These targets'
+            f" are skipped: {', '.join(names[:_MAX_LISTED])}{more}"
         )
         return TenancyCodes.TARGETS_NOT_ALLOWED.finding(message, self._locate(owner))
 

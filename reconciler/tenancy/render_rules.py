@@ -72,11 +72,16 @@ def _list_violations(path: str, content: bytes, tenant: Tenant) -> Iterator[tupl
     """Yield the object and the message of each violation in a file. The object is "" if the file is forbidden."""
     name = path.rpartition("/")[2]
     if name in _GENERATOR_FILES or name.endswith(_GENERATOR_EXTENSIONS):
-        yield "", _format_unknown_content(tenant, path, "other tools generate resources from it")
+        yield "", _format_unknown_content(tenant, path, "other tools generate resources from the file")
     elif name.endswith((".yaml", ".yml", ".json")):
         documents = parse_documents(path, content)
         if isinstance(documents, ParseFailure):
-            yield "", _format_unknown_content(tenant, path, f"it cannot be parsed: {documents.message}")
+            yield (
+                "",
+                _format_unknown_content(
+                    tenant, path, f'the file cannot be parsed. The parser reports: "{documents.message}"'
+                ),
+            )
             return
         for data in (document.data for document in documents if isinstance(document.data, dict)):
             for manifest in _iterate_manifests(data):
@@ -110,7 +115,7 @@ def _get_text(value: object) -> str | None:
 def _format_unknown_content(tenant: Tenant, path: str, reason: str) -> str:
     rule = f"spec.allow at {tenant.location.file}:{tenant.location.line}"
     return (
-        f"{path}: tenant {tenant.name} may not deploy this file, because {reason}. Next step: delete the file ({rule})"
+        f'tenant "{tenant.name}" may not deploy the file {path}, because {reason}. Next step: delete the file ({rule})'
     )
 
 
@@ -177,7 +182,7 @@ def _find_violation(resource: _DeployedResource, tenant: Tenant) -> str:
         # that matches every kind, such as `*`.
         if matches_any_glob(HIDDEN_CIPHERTEXT, allow.cluster_scoped_resources):
             return ""
-        noun = "a SOPS document with an encrypted kind or namespace,"
+        noun = "SOPS documents with an encrypted kind or namespace, such as"
         return format_violation(
             tenant, resource.file, noun, HIDDEN_CIPHERTEXT, "clusterScopedResources", allow.cluster_scoped_resources
         )
@@ -188,7 +193,7 @@ def _find_violation(resource: _DeployedResource, tenant: Tenant) -> str:
     if scope == "cluster" or (scope is None and not namespace):
         if matches_any_glob(kind, allow.cluster_scoped_resources):
             return ""
-        noun = "resources without a namespace of the kind"
+        noun = "a resource without a namespace and with the kind"
         return format_violation(tenant, subject, noun, kind, "clusterScopedResources", allow.cluster_scoped_resources)
     # Kubernetes creates a resource without a namespace in the namespace of the client, which is often `default`.
     namespace = namespace or "default"

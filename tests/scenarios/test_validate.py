@@ -116,8 +116,10 @@ def test_a_placed_resource_with_a_missing_policy_is_an_error(tmp_path: Path) -> 
     build_two_clusters(tmp_path, {"policies.yaml": policy("site", [replicas(3)]), "placed.yaml": config_text})
     (line,) = format_findings(validate_config(tmp_path))
 
-    assert line.startswith(f"placed.yaml:8 PolicyNotFound: {ATTACHED} names ClusterOverridePolicy sites, which")
-    assert line.endswith('does not exist; did you mean "ClusterOverridePolicy site"?')
+    assert line.startswith(f"placed.yaml:8 PolicyNotFound: the label {ATTACHED} refers to ")
+    assert line.endswith(
+        'ClusterOverridePolicy sites, but this policy does not exist; did you mean "ClusterOverridePolicy site"?'
+    )
 
 
 def test_a_missing_policy_is_reported_while_a_file_is_unreadable(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def test_unused_policies_and_unreached_rules_are_reported(tmp_path: Path) -> Non
     build_world(tmp_path, {**used, "b.yaml": policy("idle", rules)})
     unreached, unused = format_findings(validate_rendered_config(tmp_path))
 
-    assert unreached.startswith("a.yaml:4: warning RuleUnreached: spec.overrideRules[1] never applies, because")
+    assert unreached.startswith("a.yaml:4: warning RuleUnreached: spec.overrideRules[1] has no effect, because")
     assert unused.startswith("b.yaml:1: warning PolicyUnused: ClusterOverridePolicy ")
 
 

@@ -161,17 +161,19 @@ def _read_labels(resource: KrmResource) -> tuple[tuple[_Candidate, ...], tuple[R
             issues.append(
                 _create_issue(
                     PolicyCodes.OVERRIDE_POLICY_LABEL_IGNORED,
-                    f"{label} is ignored, because the resource has no namespace",
+                    f"the label {label} has no effect, because the resource has no namespace",
                     label,
                 )
             )
         elif not isinstance(value, str):
-            issues.append(_create_issue(PolicyCodes.MAP_MALFORMED, f"{label} must be a string", label))
+            issues.append(_create_issue(PolicyCodes.MAP_MALFORMED, f"the label {label} must be a string", label))
         elif not value:
-            issues.append(_create_issue(PolicyCodes.POLICY_NAME_EMPTY, f"{label} must name a {kind}", label))
+            article = "an" if kind == OVERRIDE_POLICY_KIND else "a"
+            message = f'the label {label} must be the name of {article} {kind}, but is ""'
+            issues.append(_create_issue(PolicyCodes.POLICY_NAME_EMPTY, message, label))
         else:
             key = build_override_policy_key(kind, namespace, value)
-            named.append(_Candidate(key, f"{label} names {key}", ("metadata", "labels", label)))
+            named.append(_Candidate(key, f"the label {label} refers to {key}", ("metadata", "labels", label)))
     return tuple(named), tuple(issues)
 
 
@@ -181,12 +183,12 @@ def _find_policy(candidate: _Candidate, policies: OverridePolicies) -> OverrideP
         return policies.valid[key]
     if key in policies.duplicates:
         return ResourceIssue(
-            PolicyCodes.POLICY_DUPLICATE, f"{how}, which is defined twice in the config", candidate.path
+            PolicyCodes.POLICY_DUPLICATE, f"{how}, but this policy is defined twice in the config", candidate.path
         )
     if key in policies.invalid:
-        return ResourceIssue(PolicyCodes.POLICY_INVALID, f"{how}, which is invalid", candidate.path)
-    unread = "" if policies.is_complete else ", unless it is in an unreadable file"
-    return ResourceIssue(PolicyCodes.POLICY_NOT_FOUND, f"{how}, which does not exist{unread}", candidate.path)
+        return ResourceIssue(PolicyCodes.POLICY_INVALID, f"{how}, but this policy is invalid", candidate.path)
+    unread = "" if policies.is_complete else " or is in an unreadable file"
+    return ResourceIssue(PolicyCodes.POLICY_NOT_FOUND, f"{how}, but this policy does not exist{unread}", candidate.path)
 
 
 def _create_issue(code: FindingCode, message: str, label: str) -> ResourceIssue:
@@ -203,5 +205,10 @@ def check_list_labels(data: Any) -> Iterator[ResourceIssue]:
     for path, entry in objects:
         labels = get_value(entry, ("metadata", "labels"))
         if isinstance(labels, dict) and has_override_policy_label(labels):
-            message = "override policies do not apply to a List or to its items, so that these labels have no effect"
+            names = [label for label in (CLUSTER_OVERRIDE_POLICY_LABEL, OVERRIDE_POLICY_LABEL) if label in labels]
+            subject = f"the label {names[0]} has" if len(names) == 1 else f"the labels {' and '.join(names)} have"
+            message = (
+                f"{subject} no effect, because override policies do not apply to a List or to its items. Next step:"
+                " write each item as a separate document"
+            )
             yield ResourceIssue(PolicyCodes.OVERRIDE_POLICY_LABEL_IGNORED, message, (*path, "metadata", "labels"))

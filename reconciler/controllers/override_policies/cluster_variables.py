@@ -43,7 +43,7 @@ def fill_with_samples(data: Any) -> tuple[Any, tuple[InvalidVariable, ...]]:
         _ENVIRONMENT.compile(expression)
         return _SAMPLE
 
-    return _replace_variables(data, sample, "must contain valid variables")
+    return _replace_variables(data, sample)
 
 
 def resolve_variables(data: Any, cluster: Cluster) -> tuple[Any, tuple[InvalidVariable, ...]]:
@@ -54,8 +54,9 @@ def resolve_variables(data: Any, cluster: Cluster) -> tuple[Any, tuple[InvalidVa
     value must be a string.
     """
     bindings = {"cluster": {"name": cluster.name, "labels": dict(cluster.labels)}}
-    requirement = f'must contain variables that have a value for cluster "{cluster.name}"'
-    return _replace_variables(data, lambda expression: _ENVIRONMENT.compile(expression).evaluate(bindings), requirement)
+    return _replace_variables(
+        data, lambda expression: _ENVIRONMENT.compile(expression).evaluate(bindings), f'on cluster "{cluster.name}" '
+    )
 
 
 def _iterate_strings(data: Any, path: DataPath) -> Iterator[tuple[DataPath, str]]:
@@ -70,15 +71,18 @@ def _iterate_strings(data: Any, path: DataPath) -> Iterator[tuple[DataPath, str]
 
 
 def _replace_variables(
-    data: Any, value_of: Callable[[str], Any], requirement: str
+    data: Any, value_of: Callable[[str], Any], scope: str = ""
 ) -> tuple[Any, tuple[InvalidVariable, ...]]:
-    errors: list[tuple[DataPath, str]] = []
+    """Replace every variable in the data. `scope` is the text about the cluster in messages."""
+    errors: list[tuple[DataPath, _VariableError]] = []
     return _replace_in(data, (), value_of, errors), tuple(
-        InvalidVariable(path, f"{requirement}: {reason}") for path, reason in errors
+        InvalidVariable(path, f"contains {error.variable}, but {scope}{error.problem}") for path, error in errors
     )
 
 
-def _replace_in(data: Any, path: DataPath, value_of: Callable[[str], Any], errors: list[tuple[DataPath, str]]) -> Any:
+def _replace_in(
+    data: Any, path: DataPath, value_of: Callable[[str], Any], errors: list[tuple[DataPath, _VariableError]]
+) -> Any:
     if isinstance(data, Mapping):
         return {key: _replace_in(value, (*path, key), value_of, errors) for key, value in data.items()}
     if isinstance(data, list):
@@ -88,12 +92,20 @@ def _replace_in(data: Any, path: DataPath, value_of: Callable[[str], Any], error
     try:
         return _replace_in_string(data, value_of)
     except _VariableError as error:
-        errors.append((path, str(error)))
+        errors.append((path, error))
         return data
 
 
 class _VariableError(ValueError):
-    """Raised if a variable has no closing brace, has no value, or has a value of a wrong type."""
+    """Raised if a variable has no closing brace, has no value, or has a value of a wrong type.
+
+    `problem` is the end of a message about the variable.
+    """
+
+    def __init__(self, variable: str, problem: str) -> None:
+        super().__init__(variable, problem)
+        self.variable = variable
+        self.problem = problem
 
 
 def _replace_in_string(text: str, value_of: Callable[[str], Any]) -> Any:
@@ -109,7 +121,7 @@ def _replace_in_string(text: str, value_of: Callable[[str], Any]) -> Any:
             is_whole = (match.start(), end) == (0, len(text))
             if type(value) is not str and not (is_whole and type(value) in (bool, int, float)):
                 allowed = "a string, a number or a boolean" if is_whole else "a string"
-                raise _VariableError(f"{text[match.start() : end]} must be {allowed}")
+                raise _VariableError(text[match.start() : end], f"its value must be {allowed}")
             if is_whole:
                 return value
             parts.append(value)
@@ -121,7 +133,7 @@ def _evaluate(variable: str, value_of: Callable[[str], Any]) -> Any:
     try:
         return value_of(variable[2:-1])
     except ExpressionError as error:
-        raise _VariableError(f"{variable}: {error}") from error
+        raise _VariableError(variable, f'this expression cannot be evaluated. CEL reports: "{error}"') from error
 
 
 def _find_end(text: str, start: int) -> int:
@@ -139,4 +151,4 @@ def _find_end(text: str, start: int) -> int:
         else:
             depth += (character == "{") - (character == "}")
         position += 1
-    raise _VariableError(f'"{text[start - 2 :]}" must have a closing brace')
+    raise _VariableError(f'"{text[start - 2 :]}"', "this variable has no closing brace")

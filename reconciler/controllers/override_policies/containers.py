@@ -13,7 +13,7 @@ from reconciler.controllers.nested_values import copy_with_value, copy_without_v
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import EnvItem, ListItem, OverrideEffect
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.krm.json_pointer import parse_pointer
+from reconciler.krm.json_pointer import format_pointer, parse_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
@@ -70,15 +70,18 @@ class PodSpecLocation:
             return ResourceIssue(PolicyCodes.POD_SPEC_UNKNOWN_KIND, message, ("kind",))
         spec = get_value(data, path)
         if spec is ABSENT or spec is None:
-            message = f"the pod spec is missing, but the kind {_format_kind(self.group, self.kind)} requires it"
+            message = (
+                f"the pod spec at {format_pointer(path)} is missing, but the kind"
+                f" {_format_kind(self.group, self.kind)} requires it"
+            )
             return ResourceIssue(PolicyCodes.POD_SPEC_MISSING, message, path)
         if not isinstance(spec, dict):
-            return ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, "the pod spec must be a mapping", path)
+            return ResourceIssue(
+                PolicyCodes.POD_SPEC_MALFORMED, f"the pod spec at {format_pointer(path)} must be a mapping", path
+            )
         for name in _CONTAINER_LISTS:
             if not _is_list_of_mappings(spec.get(name)):
-                return ResourceIssue(
-                    PolicyCodes.POD_SPEC_MALFORMED, f"{name} must be a list of mappings", (*path, name)
-                )
+                return _create_malformed_issue("list of mappings", (*path, name))
         return tuple(_list_containers(spec, path))
 
 
@@ -97,6 +100,10 @@ class Container:
     def name(self) -> object:
         """The name of the container. An invalid container may have a name that is not a string."""
         return self.data.get("name")
+
+
+def _create_malformed_issue(expected: str, path: DataPath) -> ResourceIssue:
+    return ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, f"{format_pointer(path)} must be a {expected}", path)
 
 
 def _is_list_of_mappings(value: object) -> bool:
@@ -121,9 +128,7 @@ def apply_list(
         return OverrideEffect(data, (container,))
     path, items = (*container.path, field), container.data.get(field)
     if items is not None and not (isinstance(items, list) and all(isinstance(text, str) for text in items)):
-        return OverrideEffect(
-            data, (ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, f"{field} must be a list of strings", path),)
-        )
+        return OverrideEffect(data, (_create_malformed_issue("list of strings", path),))
     match item.operator:
         case "append":
             return OverrideEffect(copy_with_value(data, path, [*(items or ()), *item.value]))
@@ -159,9 +164,7 @@ def apply_envs(data: Any, item: EnvItem, pod_spec: PodSpecLocation) -> OverrideE
         return OverrideEffect(data, (container,))
     path, old = (*container.path, "env"), container.data.get("env")
     if old is not None and not (isinstance(old, list) and all(isinstance(variable, dict) for variable in old)):
-        return OverrideEffect(
-            data, (ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, "env must be a list of mappings", path),)
-        )
+        return OverrideEffect(data, (_create_malformed_issue("list of mappings", path),))
     match item.operator:
         case "addIfAbsent":
             return _add_variables(data, item, path, old or [])

@@ -92,7 +92,7 @@ def find_effective_rules(
             rules.append(EffectiveRule(number, earlier, is_earlier=True))
         elif text is not None:
             issues.append(
-                ResourceIssue(PolicyCodes.RULE_TEXT_UNREADABLE, f"{policy.label}: {_format_unreadable_text(number)}")
+                ResourceIssue(PolicyCodes.RULE_TEXT_UNREADABLE, _format_unreadable_text(policy.label, number))
             )
     return tuple(rules), tuple(issues)
 
@@ -133,5 +133,8 @@ def _get_effective_text(name: RuleId, rule: OverrideRule, texts: RuleTexts) -> s
     return texts.get(name, rule.text) if rule.rollout else rule.text
 
 
-def _format_unreadable_text(number: int) -> str:
-    return f"spec.overrideRules[{number}] has no effect, because the earlier version of the rule cannot be read"
+def _format_unreadable_text(policy: str, number: int) -> str:
+    return (
+        f"{policy} spec.overrideRules[{number}] has no effect on this cluster, because the wave of the cluster is not"
+        " open yet and the recorded earlier version of the rule cannot be read"
+    )

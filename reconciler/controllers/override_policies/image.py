@@ -19,6 +19,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.names import IMAGE_TAG_PATTERN, validate_image_digest
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.redaction import MASK, is_secret
 
 MAX_NAME_LENGTH = 255
 _DNS_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
@@ -62,12 +63,12 @@ def _resolve_image_path(data: Any, path: tuple[str, ...]) -> DataPath | Resource
     resolved = resolve_path(data, path)
     if isinstance(resolved, MissingPath):
         return ResourceIssue(
-            PolicyCodes.IMAGE_PATH_INVALID, f"imagePath must lead to a string, but {resolved.reason}", resolved.path
+            PolicyCodes.IMAGE_PATH_INVALID, f"imagePath must point to a string, but {resolved.reason}", resolved.path
         )
     if not isinstance(get_value(data, resolved), str):
         return ResourceIssue(
             PolicyCodes.IMAGE_PATH_INVALID,
-            f"imagePath must lead to a string, and {format_pointer(resolved)} is not a string",
+            f"imagePath must point to a string, but {format_pointer(resolved)} is not a string",
             resolved,
         )
     return resolved
@@ -79,20 +80,25 @@ def _change_image(data: Any, path: DataPath, item: ImageItem) -> OverrideEffect:
     if before is None:
         shown = "" if image is ABSENT or image is None else image
         return OverrideEffect(
-            data, (ResourceIssue(PolicyCodes.IMAGE_UNPARSABLE, "the image must be an image reference", path, shown),)
+            data,
+            (ResourceIssue(PolicyCodes.IMAGE_UNPARSABLE, "the image must be a valid image reference", path, shown),),
         )
     after = before
     for operation in item.operations:
         if operation.operator == "addIfAbsent" and after.get_component(operation.component):
-            message = f"addIfAbsent cannot add {operation.component}, because the image already has this component"
-            return OverrideEffect(data, (ResourceIssue(PolicyCodes.COMPONENT_PRESENT, message, path, str(after)),))
+            shown = MASK if is_secret(data) else str(after)
+            message = (
+                f'addIfAbsent cannot add {operation.component}, because the image "{shown}" already has this component.'
+                " Next step: use the operator overwrite"
+            )
+            return OverrideEffect(data, (ResourceIssue(PolicyCodes.COMPONENT_PRESENT, message, path),))
         after = _change_component(after, operation)
     if parse_reference(str(after)) is None:
         return OverrideEffect(
             data,
             (
                 ResourceIssue(
-                    PolicyCodes.IMAGE_RESULT_INVALID, "the new image must be an image reference", path, str(after)
+                    PolicyCodes.IMAGE_RESULT_INVALID, "the new image must be a valid image reference", path, str(after)
                 ),
             ),
         )
@@ -112,7 +118,8 @@ def _check_pinned_digest(before: ImageReference, after: ImageReference, path: Da
     return (
         ResourceIssue(
             PolicyCodes.DIGEST_PINNED,
-            "the digest is unchanged and determines the pulled image, regardless of repository and tag",
+            "the new repository or tag does not change the pulled image, because the image still has the same digest."
+            " Next step: also change or delete the digest",
             path,
         ),
     )

@@ -47,7 +47,7 @@ def apply_patch_operation(data: Any, item: PatchItem) -> OverrideEffect:
     """Return data after one patch operation. The data can be any YAML or JSON value, and not only a resource."""
     if item.operator == "set":
         data = _add_parents(data, item.path)
-    parent = _resolve_parent(data, item.path)
+    parent = _resolve_parent(data, item)
     if isinstance(parent, ResourceIssue):
         return OverrideEffect(data, (parent,))
     if isinstance(get_value(data, parent), dict):
@@ -84,7 +84,9 @@ def _find_unknown_field(data: Any, item: PatchItem) -> ResourceIssue | None:
         return None
     name, path = item.path[unknown.step_index], item.path[: unknown.step_index + 1]
     hint = suggest_name(name, unknown.allowed_fields) or f"; allowed fields: {format_list(unknown.allowed_fields)}"
-    message = f'{format_pointer(path)}: {api_version} {kind} has no field "{name}" there{hint}'
+    message = (
+        f'the patch must not add {format_pointer(path)}, because {api_version} {kind} has no field "{name}" there{hint}'
+    )
     return ResourceIssue(PolicyCodes.PATCH_FIELD_UNKNOWN, message, path)
 
 
@@ -112,28 +114,45 @@ def _add_parents(data: Any, path: tuple[str, ...]) -> Any:
     return data
 
 
-def _resolve_parent(data: Any, path: tuple[str, ...]) -> DataPath | ResourceIssue:
+def _resolve_parent(data: Any, item: PatchItem) -> DataPath | ResourceIssue:
     """Return the path of the mapping or list that the patch changes. Return an issue if the path does not exist."""
-    resolved = resolve_path(data, path[:-1])
+    resolved = resolve_path(data, item.path[:-1])
     if isinstance(resolved, MissingPath):
         return ResourceIssue(
             PolicyCodes.PATCH_PARENT_MISSING,
-            f"{resolved.reason}{_MISSING_PARENT_HINTS.get(resolved.path, '')}",
+            f"{resolved.reason}{_MISSING_PARENT_HINTS.get(resolved.path) or _suggest_set(data, resolved.path, item)}",
             resolved.path,
         )
     if not isinstance(get_value(data, resolved), dict | list):
         hint = _MISSING_PARENT_HINTS.get(resolved, "")
         return ResourceIssue(
-            PolicyCodes.PATCH_PARENT_MISSING, f"{format_pointer(resolved)} must be a mapping or a list{hint}", resolved
+            PolicyCodes.PATCH_PARENT_MISSING,
+            f"{_format_location(resolved)} must be a mapping or a list{hint}",
+            resolved,
         )
     return resolved
+
+
+def _suggest_set(data: Any, missing: DataPath, item: PatchItem) -> str:
+    """Return a hint if the operator `set` can create the missing parents. Return "" if a list or its item is missing.
+
+    `missing` is the path of the first missing parent.
+    """
+    has_list_step = any(is_filter(step) or _INDEX.fullmatch(step) for step in item.path[len(missing) - 1 :])
+    if item.operator == "remove" or has_list_step or not isinstance(get_value(data, missing[:-1]), dict):
+        return ""
+    return "; to create missing parent fields, use the operator set"
+
+
+def _format_location(path: DataPath) -> str:
+    return format_pointer(path) or "the root"
 
 
 def _apply_to_mapping(data: Any, path: DataPath, item: PatchItem) -> OverrideEffect:
     old = get_value(data, path)
     if item.operator == "remove":
         if old is ABSENT:
-            message = f"remove requires an existing field, but {format_pointer(path)} does not exist"
+            message = f"the operator remove requires an existing field, but {format_pointer(path)} does not exist"
             return OverrideEffect(data, (ResourceIssue(PolicyCodes.PATCH_TARGET_MISSING, message, path),))
         return OverrideEffect(_apply_to_copy(data, "remove", path))
     created = item.operator == "replace" and old is ABSENT
@@ -141,7 +160,8 @@ def _apply_to_mapping(data: Any, path: DataPath, item: PatchItem) -> OverrideEff
         (
             ResourceIssue(
                 PolicyCodes.REPLACE_CREATED_MEMBER,
-                f"replace has added {format_pointer(path)}, because the field did not exist",
+                f"the operator replace adds {format_pointer(path)}, because this field does not exist; if this is"
+                " intended, use the operator add",
                 path,
             ),
         )
@@ -181,19 +201,18 @@ def _apply_to_copy(data: Any, op: Literal["add", "replace", "remove"], path: Dat
 
 
 def _describe_missing_item(items: list[Any], path: DataPath, item: PatchItem) -> ResourceIssue:
-    step = item.path[-1]
+    step, location = item.path[-1], _format_location(path[:-1])
     if is_filter(step) and item.operator != "add":
         if count := count_matches(items, step):
-            return ResourceIssue(
-                PolicyCodes.PATCH_INDEX_INVALID, f'the filter "{step}" must match one item, but matches {count}', path
-            )
-        return ResourceIssue(
-            PolicyCodes.PATCH_TARGET_MISSING, f'{item.operator} requires an item that matches "{step}"', path
-        )
+            message = f'the filter "{step}" must match one item of the list at {location}, but matches {count} items'
+            return ResourceIssue(PolicyCodes.PATCH_INDEX_INVALID, message, path)
+        message = f'the operator {item.operator} requires an item that matches "{step}" in the list at {location}'
+        return ResourceIssue(PolicyCodes.PATCH_TARGET_MISSING, message, path)
     last = len(items) - (item.operator in ("remove", "replace"))
-    message = f'the last step must be an index up to {last}, but is "{step}"'
+    allowed = f"an index from 0 to {last}" if last else "the index 0"
+    message = f'the last step of the path must be {allowed} of the list at {location}, but is "{step}"'
     if last < 0:
-        message = f'the last step is "{step}", but the list is empty'
+        message = f"the last step of the path must be an index of the list at {location}, but the list is empty"
     return ResourceIssue(PolicyCodes.PATCH_INDEX_INVALID, message, path)
 
 
@@ -201,7 +220,11 @@ def _check_dropped_keys(old: Any, new: Any, path: DataPath) -> tuple[ResourceIss
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return ()
     dropped_keys = [key for key in old if key not in new]
-    message = f"the patch removes the keys {quote_list(dropped_keys)}, because it replaces the whole mapping"
+    keys = f"{'key' if len(dropped_keys) == 1 else 'keys'} {quote_list(dropped_keys)}"
+    message = (
+        f"the patch replaces the whole mapping {format_pointer(path)} and removes the {keys}. To keep a key, add the"
+        " key to the value of the patch"
+    )
     return (ResourceIssue(PolicyCodes.PATCH_DROPPED_KEYS, message, path),) if dropped_keys else ()
 
 
@@ -233,10 +256,17 @@ def find_item_index(items: list[Any], step: str) -> int | str:
     """Return the index of the list item that a step selects. Return an error message if no or several items match."""
     if _INDEX.fullmatch(step) and int(step) < len(items):
         return int(step)
+    if _INDEX.fullmatch(step):
+        size = f"has only {format_count(len(items), 'item')}" if items else "is empty"
+        return f"does not exist, because the list {size}"
     if not is_filter(step):
-        return f"does not select an item of the list, which has {format_count(len(items), 'item')}"
+        return f'does not exist, because "{step}" is not an index of the list'
     matches = [number for number, item in enumerate(items) if _matches_filter(item, step)]
-    return matches[0] if len(matches) == 1 else f"must match exactly one item of the list, but matches {len(matches)}"
+    if len(matches) == 1:
+        return matches[0]
+    return (
+        f"matches {len(matches)} items of the list instead of exactly one" if matches else "matches no item of the list"
+    )
 
 
 def is_filter(step: str) -> bool:

@@ -20,7 +20,14 @@ def apply_map(data: Any, item: MapItem, field: Literal["annotations", "labels"])
         return OverrideEffect(data, (ResourceIssue(PolicyCodes.MAP_MALFORMED, "metadata must be a mapping", path[:1]),))
     if old is not ABSENT and old is not None and not _is_string_map(old):
         return OverrideEffect(
-            data, (ResourceIssue(PolicyCodes.MAP_MALFORMED, f"{field} must map strings to strings", path),)
+            data,
+            (
+                ResourceIssue(
+                    PolicyCodes.MAP_MALFORMED,
+                    f"metadata.{field} must be a mapping whose keys and values are strings",
+                    path,
+                ),
+            ),
         )
     known: Mapping[str, str] = old if isinstance(old, dict) else {}
     if item.operator == "addIfAbsent" and (present := next((key for key in item.value if key in known), None)):

@@ -273,7 +273,10 @@ def _override(resource: _AttachedResource, case: _OverrideCase, options: Overrid
 
 
 def _build_lost_policy_finding(key: ObjectKey) -> Finding:
-    message = f"{key} does not exist any more, or is in an unreadable file. It applied to this package before"
+    message = (
+        f"{key} applied to this package before, but does not exist any more or is in an unreadable file. Next step:"
+        " correct the unreadable files"
+    )
     return PolicyCodes.POLICY_NOT_FOUND.finding(message, SourceLocation(object=key.reference))
 
 

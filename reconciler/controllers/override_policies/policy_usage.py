@@ -149,8 +149,9 @@ def lint_policies(policies: Iterable[OverridePolicy], clusters: Mapping[str, Clu
             later = _find_overwriting_rule(number, rule, policy.rules, reached)
             if later is not None:
                 message = (
-                    f"spec.overrideRules[{number}] has no effect: on all of its clusters, spec.overrideRules[{later}]"
-                    " applies later and sets the same fields; rules apply in the order of the list"
+                    f"spec.overrideRules[{number}] has no effect, because spec.overrideRules[{later}] applies later and"
+                    f" sets the same fields on all clusters of spec.overrideRules[{number}]. Next step: remove one of"
+                    " the two rules, or change their order"
                 )
                 yield PolicyCodes.RULE_OVERWRITTEN.finding(message, _get_rule_location(policy, number))
 
@@ -168,8 +169,8 @@ def check_unreached_rules(
             selected = sorted(name for name, cluster in clusters.items() if is_cluster_selected(rule.targets, cluster))
             if usage.kinds and selected and not reached_clusters:
                 message = (
-                    f"spec.overrideRules[{number}] never applies, because the clusters that it selects"
-                    f" ({_format_names(selected)}) have no resource with {policy.label}"
+                    f"spec.overrideRules[{number}] has no effect, because no resource on the clusters of this rule"
+                    f" ({_format_names(selected)}) uses {policy.label}"
                 )
                 yield PolicyCodes.RULE_UNREACHED.finding(message, _get_rule_location(policy, number))
 
@@ -257,9 +258,7 @@ def _check_policy(
         yield from _check_cluster_names(rule.targets, {*known, *uncertain_clusters}, field, location)
         if not any(is_cluster_selected(rule.targets, cluster) for cluster in known.values()):
             reason = explain_no_cluster(rule.targets, known)
-            yield PolicyCodes.RULE_MATCHES_NO_CLUSTER.finding(
-                f"{field} selects no cluster, so that the rule has no effect; {reason}", location
-            )
+            yield PolicyCodes.RULE_MATCHES_NO_CLUSTER.finding(f"{field} selects no cluster, because {reason}", location)
         if rule.rollout:
             yield from _check_waves(policy, number, rule.rollout, known, uncertain_clusters)
 

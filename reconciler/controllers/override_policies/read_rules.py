@@ -148,7 +148,10 @@ def resolve_rule(rule: OverrideRule, number: int, cluster: Cluster) -> OverrideR
     result = read_model(Overriders, data, DEFAULT_TEMPLATES, path)
     if result.model is None:
         return tuple(
-            ResourceIssue(PolicyCodes.CLUSTER_VARIABLE_UNRESOLVED, f"on {cluster.name}, {text}")
+            ResourceIssue(
+                PolicyCodes.CLUSTER_VARIABLE_UNRESOLVED,
+                f'after the variables are replaced for cluster "{cluster.name}", {text}',
+            )
             for text in result.error_texts
         )
     return replace(rule, overriders=_create_items(result.model))

@@ -57,6 +57,7 @@ from reconciler.packages.sops_files import create_mac_finding, locate_document
 from reconciler.packages.source_codes import SourceCodes
 
 MAX_ANNOTATIONS_BYTES = 262_144
+_EARLIER_MARK = "(earlier text)"
 _IDENTITY_PATHS: tuple[DataPath, ...] = (
     ("kind",),
     ("metadata", "name"),
@@ -214,7 +215,12 @@ def _list_applications(
 
 
 def _describe_age(rule: EffectiveRule) -> str:
-    return " (earlier text)" if rule.is_earlier else ""
+    return f" {_EARLIER_MARK}" if rule.is_earlier else ""
+
+
+def _format_item(policy: str, item_path: str) -> str:
+    """Return the name of a policy item for a message. `item_path` is the path as in the field `overrides`."""
+    return f"{policy} {item_path}".rstrip().replace(_EARLIER_MARK, "(earlier version of the rule)")
 
 
 class _Evaluation:
@@ -238,7 +244,7 @@ class _Evaluation:
         for application in applications:
             effect = application.apply(self.data, pod_spec)
             self.findings += (
-                create_finding(self.resource, issue, f"{application.policy.label} {application.item_path}")
+                create_finding(self.resource, issue, _format_item(application.policy.label, application.item_path))
                 for issue in effect.issues
             )
             if effect.has_errors or not self._keeps_mac(effect, application):
@@ -255,7 +261,7 @@ class _Evaluation:
         try:
             check_sops_edit(self.resource.document, effect.data)
         except SopsMacError as error:
-            rule = f"{application.policy.label} {application.item_path}"
+            rule = _format_item(application.policy.label, application.item_path)
             self.findings.append(create_mac_finding(error, locate_document(self.resource, error.path), rule))
             return False
         return True
@@ -272,7 +278,9 @@ class _Evaluation:
                 applications += _list_applications(policy, effective_rule, rule)
             else:
                 self.findings += (
-                    create_finding(self.resource, issue, f"{policy.label}{_describe_age(effective_rule)}")
+                    create_finding(
+                        self.resource, issue, _format_item(policy.label, _describe_age(effective_rule).lstrip())
+                    )
                     for issue in rule
                 )
         return applications
@@ -283,7 +291,10 @@ class _Evaluation:
             self.document = edit_document(self.resource.document, self.data)
         except YamlError as error:
             self._add_issue(
-                ResourceIssue(PolicyCodes.OVERRIDE_RESULT_UNWRITABLE, f"the result cannot be written as YAML: {error}")
+                ResourceIssue(
+                    PolicyCodes.OVERRIDE_RESULT_UNWRITABLE,
+                    f'the changed resource cannot be written as YAML. The YAML writer reports: "{error}"',
+                )
             )
 
     def _set_data(self, effect: OverrideEffect, source_name: str, source_item: str) -> None:
@@ -313,7 +324,9 @@ class _Evaluation:
             annotations is not get_value(self.original_data, ("metadata", "annotations"))
             and _compute_annotations_size(annotations) > MAX_ANNOTATIONS_BYTES
         ):
-            message = f"keys and values of all annotations must have at most {MAX_ANNOTATIONS_BYTES} bytes"
+            message = (
+                f"the keys and values in metadata.annotations must have at most {MAX_ANNOTATIONS_BYTES} bytes in total"
+            )
             self._add_issue(ResourceIssue(PolicyCodes.ANNOTATIONS_TOO_LARGE, message, ("metadata", "annotations")))
         if applications and is_equal_data(self.original_data, self.data):
             names = " and ".join(dict.fromkeys(application.policy.label for application in applications))
@@ -333,11 +346,9 @@ class _Evaluation:
 
     def _describe_identity_change(self, path: DataPath) -> ResourceIssue:
         last_step = next(step for step in reversed(self.steps) if _are_overlapping(step.path, path))
-        original, changed = (_format_value(get_value(data, path)) for data in (self.original_data, self.data))
-        message = (
-            f"{last_step.source_name} {last_step.source_item}: an override must not change {format_pointer(path)}"
-            f" from {original} to {changed}"
-        )
+        original, changed = get_value(self.original_data, path), get_value(self.data, path)
+        item = _format_item(last_step.source_name, last_step.source_item)
+        message = f"{item}: an override must not {_describe_change(format_pointer(path), original, changed)}"
         return ResourceIssue(PolicyCodes.IDENTITY_CHANGED, message, path)
 
     def _add_issue(self, issue: ResourceIssue) -> None:
@@ -362,8 +373,12 @@ def _are_overlapping(first: DataPath, second: DataPath) -> bool:
     return first[:shorter] == second[:shorter]
 
 
-def _format_value(value: Any) -> str:
-    return "absent" if value is ABSENT else quote_value(value)
+def _describe_change(pointer: str, original: Any, changed: Any) -> str:
+    if original is ABSENT:
+        return f"add {pointer} with the value {quote_value(changed)}"
+    if changed is ABSENT:
+        return f"remove {pointer} with the value {quote_value(original)}"
+    return f"change {pointer} from {quote_value(original)} to {quote_value(changed)}"
 
 
 def _compute_annotations_size(annotations: Any) -> int:

@@ -93,6 +93,7 @@ TEXT_EDITORS: Mapping[TextFormat, TextEditor] = {
     "toml": TomlEditor(),
     "ini": IniEditor(),
 }
+_FORMAT_NAMES: Mapping[TextFormat, str] = {"yaml": "YAML", "json": "JSON", "toml": "TOML", "ini": "ini"}
 
 
 def _parse_document(text: str) -> YamlFile:
@@ -124,13 +125,13 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
             data,
             (
                 ResourceIssue(
-                    PolicyCodes.FIELD_PATH_INVALID, f"fieldPath must lead to a string, but {path.reason}", path.path
+                    PolicyCodes.FIELD_PATH_INVALID, f"fieldPath must point to a string, but {path.reason}", path.path
                 ),
             ),
         )
     text = get_value(data, path)
     if not isinstance(text, str):
-        message = f"fieldPath must lead to a string, and {format_pointer(path)} is not a string"
+        message = f"fieldPath must point to a string, but {format_pointer(path)} is not a string"
         return OverrideEffect(data, (ResourceIssue(PolicyCodes.FIELD_PATH_INVALID, message, path),))
     is_encoded = is_secret(data) and path[0] == "data"
     try:
@@ -139,16 +140,14 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
         message = f"in the text of the field, at {format_pointer(error.path)} of a SOPS document: {error.message}"
         return OverrideEffect(data, (ResourceIssue(SourceCodes.SOPS_MAC_BROKEN, message, path),))
     except (TextFormatError, YamlError) as error:
-        # Hide the message of the parser for a Secret, because the message can quote the text.
-        reason = "" if is_secret(data) else f": {error}"
-        return OverrideEffect(
-            data,
-            (
-                ResourceIssue(
-                    PolicyCodes.FIELD_UNPARSABLE, f"the text must be one valid {item.format} document{reason}", path
-                ),
-            ),
-        )
+        message = f"the text at {format_pointer(path)} must be one valid {_FORMAT_NAMES[item.format]} document"
+        return OverrideEffect(data, (_create_text_issue(data, path, message, error),))
+
+
+def _create_text_issue(data: Any, path: DataPath, message: str, error: Exception) -> ResourceIssue:
+    # Hide the message of the parser for a Secret, because the message can quote the text.
+    reason = "" if is_secret(data) else f'. The parser reports: "{error}"'
+    return ResourceIssue(PolicyCodes.FIELD_UNPARSABLE, f"{message}{reason}", path)
 
 
 def _edit_text(data: Any, path: DataPath, text: str, item: FieldItem, *, is_encoded: bool) -> OverrideEffect:
@@ -163,14 +162,19 @@ def _edit_text(data: Any, path: DataPath, text: str, item: FieldItem, *, is_enco
     issues = tuple(_relocate_issue(issue, path) for issue in effect.issues)
     if effect.has_errors or effect.data is before:
         return OverrideEffect(data, issues)
-    edited = editor.edit(text, effect.data)
+    try:
+        edited = editor.edit(text, effect.data)
+    except SopsMacError:
+        raise
+    except (TextFormatError, YamlError) as error:
+        message = f"the {_FORMAT_NAMES[item.format]} text at {format_pointer(path)} cannot be changed"
+        return OverrideEffect(data, (_create_text_issue(data, path, message, error),))
     new_text = base64.b64encode(edited.encode()).decode() if is_encoded else edited
     return OverrideEffect(copy_with_value(data, path, new_text), issues, EmbeddedChange(path, before, effect.data))
 
 
 def _relocate_issue(issue: ResourceIssue, path: DataPath) -> ResourceIssue:
-    location = format_pointer(issue.path) or "the root"
-    return ResourceIssue(issue.code, f"in the text of the field, at {location}: {issue.message}", path, issue.value)
+    return ResourceIssue(issue.code, f"in the text at {format_pointer(path)}, {issue.message}", path, issue.value)
 
 
 def _decode_base64(text: str) -> str:

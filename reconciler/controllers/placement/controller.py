@@ -140,11 +140,11 @@ def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: Re
         clusters = sorted(name for name, files in retained.files.items() if resource.key in files)
         clusters += sorted(retained.unreadable_clusters)
         if clusters:
+            noun = "cluster" if len(clusters) == 1 else "clusters"
             names = ", ".join(f'"{name}"' for name in resource.unknown_clusters)
             message = (
-                f"{resource.key} stays on the clusters {quote_list(clusters)}, because its placement names"
-                f" clusters that do not exist: {names}. Next step: correct these names, or remove them from"
-                " the placement"
+                f"{resource.key} stays on the {noun} {quote_list(clusters)}, because its placement contains unknown"
+                f" cluster names: {names}. Next step: correct or remove the unknown names"
             )
             yield PlacementCodes.PLACEMENT_INCONCLUSIVE.finding(message, resource.config_object.location)
 

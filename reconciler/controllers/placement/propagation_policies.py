@@ -112,7 +112,8 @@ def _check_ineffective_fields(config_object: ConfigObject, spec: PropagationPoli
     for fields, parent, name in ineffective:
         path = ("spec", *parent, name)
         message = (
-            f"{format_path(path)} is {quote_value(fields[name])} and has no effect, because only KubeAdmiral uses it"
+            f"{format_path(path)} is {quote_value(fields[name])}, but has no effect, because only KubeAdmiral uses this"
+            " field"
         )
         yield PlacementCodes.NOT_IN_EFFECT.finding(message, config_object.location_of(path))
 
@@ -144,13 +145,13 @@ def check_propagation_policies(
         yield from _check_cluster_names(policy, inventory)
         if not selected[key]:
             reason = explain_no_cluster(policy.targets, inventory.clusters)
-            message = f"spec selects no cluster, so that the policy has no effect; {reason}"
+            message = f"spec selects no cluster, because {reason}"
             yield PlacementCodes.PROPAGATION_POLICY_MATCHES_NO_CLUSTER.finding(
                 message, policy.config_object.location_of(("spec",))
             )
         if key not in named_policies:
             yield PlacementCodes.PROPAGATION_POLICY_UNUSED.finding(
-                f"{key} has no effect, because no resource names it", policy.config_object.location
+                f"{key} has no effect, because no resource refers to this policy", policy.config_object.location
             )
 
 

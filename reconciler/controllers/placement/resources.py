@@ -71,17 +71,18 @@ def check_placeable(config_object: ConfigObject) -> Finding | None:
     """
     if is_controller_input(config_object.key):
         reason = (
-            f"a controller reads {config_object.key.kind} of {config_object.key.group}, which is not copied to clusters"
+            f"a controller reads objects of the kind {config_object.key.kind} (group {config_object.key.group}). These"
+            " objects are not copied to clusters"
         )
     elif _is_list(config_object):
-        reason = "Lists and their items are not placed: write each item as its own document"
+        reason = "Lists and their items are not placed. Next step: write each item as a separate document"
     else:
         return None
     field, key = next(
         (field, key) for field, key in _PLACEMENT_METADATA if key in _get_metadata_entries(config_object, field)
     )
     return PlacementCodes.NOT_PLACED.finding(
-        f"metadata.{field}.{key} has no effect: {reason}", config_object.location_of(("metadata", field, key))
+        f"metadata.{field}.{key} has no effect, because {reason}", config_object.location_of(("metadata", field, key))
     )
 
 
@@ -133,7 +134,7 @@ def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, t
     if ignored_label in _get_metadata_entries(config_object, "labels"):
         findings.append(
             _create_label_finding(
-                config_object, PlacementCodes.PROPAGATION_LABEL_IGNORED, ignored_label, f"is ignored: {reason}"
+                config_object, PlacementCodes.PROPAGATION_LABEL_IGNORED, ignored_label, f"is ignored, because {reason}"
             )
         )
     name = _get_metadata_entries(config_object, "labels").get(effective_label, "")
@@ -303,12 +304,15 @@ def _is_known(name: str, inventory: ClusterInventory) -> bool:
 def _check_path(config_object: ConfigObject) -> Finding | None:
     namespace = get_package_namespace(config_object.key)
     if namespace != CLUSTER_SCOPED_NAMESPACE and (error := validate_name_segment(namespace)):
-        message = f"metadata.namespace must be valid as the name of a folder on a branch: {error}"
+        message = f"metadata.namespace is used as the name of a folder on a branch. Therefore, {error}"
         return PlacementCodes.RESOURCE_PATH_NOT_USABLE.finding(
             message, config_object.location_of(("metadata", "namespace"))
         )
     if len(name := format_full_file_name(config_object.key)) > MAX_FILE_NAME_LENGTH:
-        message = f"metadata.name is too long: the file name {name} must have at most {MAX_FILE_NAME_LENGTH} characters"
+        message = (
+            f"metadata.name is too long, because the file name of the resource must have at most {MAX_FILE_NAME_LENGTH}"
+            f' characters, but is "{name}"'
+        )
         return PlacementCodes.RESOURCE_PATH_NOT_USABLE.finding(message, config_object.location_of(("metadata", "name")))
     return None
 
@@ -334,16 +338,19 @@ def _check_policy(resource: PlacementResource, propagations: PropagationPolicies
     label = (
         CLUSTER_PROPAGATION_POLICY_LABEL if key.kind == CLUSTER_PROPAGATION_POLICY_KIND else PROPAGATION_POLICY_LABEL
     )
-    start, location = f"metadata.labels.{label} names {key}", config_object.location_of(("metadata", "labels", label))
+    start, location = (
+        f"metadata.labels.{label} refers to {key}",
+        config_object.location_of(("metadata", "labels", label)),
+    )
     if key in propagations.duplicates:
         yield PlacementCodes.PROPAGATION_POLICY_UNUSABLE.finding(
-            f"{start}, which is defined twice in the config", location
+            f"{start}, but this policy is defined twice in the config", location
         )
     elif key in propagations.invalid:
-        yield PlacementCodes.PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is invalid", location)
+        yield PlacementCodes.PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, but this policy is invalid", location)
     else:
-        unread = "" if propagations.is_complete else ", unless it is in an unreadable file"
-        message = f"{start}, which does not exist{unread}{_list_existing_policies(key, propagations)}"
+        unread = "" if propagations.is_complete else " or is in an unreadable file"
+        message = f"{start}, but this policy does not exist{unread}{_list_existing_policies(key, propagations)}"
         yield PlacementCodes.PROPAGATION_POLICY_NOT_FOUND.finding(message, location)
 
 
@@ -364,10 +371,10 @@ def _find_shared_files(resources: Sequence[PlacementResource]) -> tuple[frozense
     shared = {location: sharing for location, sharing in resources_by_file.items() if len(sharing) > 1}
     findings: list[Finding] = []
     for (_, name), sharing in shared.items():
-        others = ", ".join(
+        members = " and ".join(
             f"{member.key} at {member.config_object.file}:{member.config_object.document.line}" for member in sharing
         )
-        message = f'several resources would be written to the file "{name}", which are {others}; use different names'
+        message = f'{members} would be written to the same file "{name}". Next step: use different names'
         findings += (
             PlacementCodes.RESOURCE_PATH_NOT_USABLE.finding(message, member.config_object.location)
             for member in sharing

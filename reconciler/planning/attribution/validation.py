@@ -369,7 +369,7 @@ def _add_policy_suggestion(issue: ResourceIssue, policies: OverridePolicies) -> 
     if issue.code is not PolicyCodes.POLICY_NOT_FOUND:
         return issue
     names = sorted(map(str, policies.valid))
-    missing_name = issue.message.partition(" names ")[2].partition(",")[0]
+    missing_name = issue.message.partition(" refers to ")[2].partition(",")[0]
     return replace(issue, message=f"{issue.message}{suggest_name(missing_name, names)}")
 
 

@@ -102,7 +102,7 @@ class ClusterOverrides:
         result = self._overrider.override(files, self._find_cluster(cluster), texts, previous.policies)
         self._record_dependencies(result, cluster, view)
         result = self._apply_strict_codes(result, files)
-        return result if previous.is_known else _block_unknown_texts(result, files, closed)
+        return result if previous.is_known else _block_unknown_texts(result, files, closed, cluster)
 
     def _apply_strict_codes(self, result: OverriddenPackage, files: FileTree) -> OverriddenPackage:
         if all(finding.code not in self.strict_codes for finding in result.findings):
@@ -160,21 +160,23 @@ class ClusterOverrides:
         return CLOSED_FINGERPRINT if cluster in self.closed_clusters.get(rule, ()) else self.rollouts[rule].digest
 
 
-def _block_unknown_texts(result: OverriddenPackage, files: FileTree, closed: Iterable[RuleId]) -> OverriddenPackage:
+def _block_unknown_texts(
+    result: OverriddenPackage, files: FileTree, closed: Iterable[RuleId], cluster: str
+) -> OverriddenPackage:
     """Block the package if a rule in `closed` applies to it.
 
     `closed` contains the rules whose current version must not be applied yet. The published package may contain an
     unknown previous version of such a rule.
     """
-    findings = tuple(_create_unknown_text_finding(rule) for rule in closed if rule in result.rule_texts)
+    findings = tuple(_create_unknown_text_finding(rule, cluster) for rule in closed if rule in result.rule_texts)
     return replace(result, files=files, findings=(*result.findings, *findings)) if findings else result
 
 
-def _create_unknown_text_finding(rule: RuleId) -> Finding:
+def _create_unknown_text_finding(rule: RuleId, cluster: str) -> Finding:
     message = (
-        f"the rollout of the rule {rule} has not reached this cluster yet. The earlier version of the rule is unknown,"
-        " because the recorded state is missing. The package stays unchanged until the rollout reaches this cluster, or"
-        " until you delete the rollout of the rule"
+        f'the package is not changed on cluster "{cluster}", because the rollout of the rule {rule} has not reached'
+        " this cluster yet, and the recorded state with the earlier version of the rule is missing. Next step: wait for"
+        " the rollout, or delete the field `rollout` of the rule"
     )
     return PolicyCodes.RULE_TEXT_UNKNOWN.finding(message, SourceLocation())
 

@@ -87,7 +87,7 @@ jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
     [
         pytest.param(
             build_annotation_overrider("${cluster.labels.gpu}"),
-            'must contain variables that have a value for cluster "north-1": ${cluster.labels.gpu}: no such key: gpu',
+            'contains ${cluster.labels.gpu}, but on cluster "north-1" this expression cannot be evaluated. CEL reports: "no such key: gpu',
             id="no-such-label",
         ),
         pytest.param(
@@ -97,11 +97,11 @@ jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
             build_annotation_overrider("${cluster.labels}"), "must be a string, a number or a boolean", id="a-mapping"
         ),
         pytest.param(
-            build_annotation_overrider("${int(cluster.labels.region)}"), "jsonpatch[0].value must", id="no-number"
+            build_annotation_overrider("${int(cluster.labels.region)}"), "jsonpatch[0].value contains", id="no-number"
         ),
         pytest.param(
             {"labels": [{"operator": "set", "value": {"a": "${cluster.labels.region + ' x'}"}}]},
-            "on north-1, spec.overrideRules[0].overriders.labels[0].value must be valid",
+            'for cluster "north-1", spec.overrideRules[0].overriders.labels[0].value is invalid',
             id="no-label-value",
         ),
         pytest.param(
@@ -140,16 +140,16 @@ def test_rule_for_other_clusters_is_not_evaluated() -> None:
         pytest.param(
             build_annotation_overrider("${cluster.name + }"),
             "PolicyInvalid",
-            "must contain valid variables",
+            "this expression cannot be evaluated",
             id="no-CEL",
         ),
         pytest.param(
-            build_annotation_overrider("${cluster.name"), "PolicyInvalid", "have a closing brace", id="not-closed"
+            build_annotation_overrider("${cluster.name"), "PolicyInvalid", "has no closing brace", id="not-closed"
         ),
         pytest.param(
             build_annotation_overrider("${cluster.name == '}"),
             "PolicyInvalid",
-            "have a closing brace",
+            "has no closing brace",
             id="open-string",
         ),
         pytest.param(

@@ -341,7 +341,7 @@ def test_error_names_policy_rule_item_and_path() -> None:
 
     (finding,) = (item for item in final_resource.findings if item.severity == "error")
     assert finding.message == (
-        "ClusterOverridePolicy/tuning spec.overrideRules[1].overriders.jsonpatch[1]: remove requires an existing field, but /spec/x does not exist"
+        "ClusterOverridePolicy/tuning spec.overrideRules[1].overriders.jsonpatch[1]: the operator remove requires an existing field, but /spec/x does not exist"
     )
     assert (finding.location.file, finding.location.object, finding.location.pointer) == (
         "stack.yaml",
@@ -382,5 +382,6 @@ def test_result_that_yaml_cannot_represent_is_an_error() -> None:
 
     assert list_error_codes(final_resource) == ["OverrideResultUnwritable"]
     assert any(
-        finding.message.startswith("the result cannot be written as YAML: ") for finding in final_resource.findings
+        finding.message.startswith("the changed resource cannot be written as YAML. ")
+        for finding in final_resource.findings
     )

@@ -141,12 +141,12 @@ def test_variables_of_an_earlier_text_are_replaced_per_cluster() -> None:
     [
         pytest.param(
             {"labels": [{"operator": "addIfAbsent", "value": {"app": "x"}}]},
-            "ClusterOverridePolicy/tuning spec.overrideRules[0].overriders.labels[0] (earlier text): ",
+            "ClusterOverridePolicy/tuning spec.overrideRules[0].overriders.labels[0] (earlier version of the rule): ",
             id="an-overrider-that-fails",
         ),
         pytest.param(
             {"labels": [{"operator": "set", "value": {"app": "${cluster.labels.gone}"}}]},
-            "ClusterOverridePolicy/tuning (earlier text): spec.overrideRules[0].overriders.labels[0]",
+            "ClusterOverridePolicy/tuning (earlier version of the rule): spec.overrideRules[0].overriders.labels[0]",
             id="a-variable-without-a-value",
         ),
     ],
@@ -166,7 +166,7 @@ def test_unreadable_recorded_text_is_a_warning_without_effect() -> None:
     package = apply_policies(read_policies(build_policy([build_rollout_rule(**NEW)])), {build_rule_id("tag"): text})
 
     assert [(finding.code, finding.severity) for finding in package.findings] == [("RuleTextUnreadable", "warning")]
-    assert package.findings[0].message.startswith("ClusterOverridePolicy/tuning: spec.overrideRules[0] has no effect")
+    assert package.findings[0].message.startswith("ClusterOverridePolicy/tuning spec.overrideRules[0] has no effect")
     assert "ring" not in get_at_pointer(package.resources[0].document.data, "/metadata/labels")
     assert package.rule_texts == {build_rule_id("tag"): text}
 

@@ -98,7 +98,7 @@ def test_rule_without_resource_is_reported() -> None:
 
     assert finding.location.pointer == "/spec/overrideRules/0"
     assert finding.message.startswith(
-        "spec.overrideRules[0] never applies, because the clusters that it selects (a and 1 more)"
+        "spec.overrideRules[0] has no effect, because no resource on the clusters of this rule (a and 1 more)"
     )
 
 

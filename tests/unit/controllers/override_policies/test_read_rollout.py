@@ -72,7 +72,7 @@ def test_rule_without_rollout_has_none() -> None:
         pytest.param(
             [{"name": "a"}, {}, {"name": "a"}],
             "[2].name",
-            'must be unique: spec.overrideRules[0] also has the name "a"',
+            'must be unique, but spec.overrideRules[0] also has the name "a"',
             id="twice",
         ),
         pytest.param([{"rollout": "yes"}], "[0].rollout", 'must be a mapping, but is "yes"', id="no-mapping"),

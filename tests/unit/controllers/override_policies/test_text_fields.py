@@ -208,7 +208,7 @@ def test_binary_data_of_a_secret_is_an_error(field: str) -> None:
 
     (finding,) = final_resource.findings
     assert finding.code == "FieldUnparsable"
-    assert finding.message.endswith(": the text must be one valid yaml document")
+    assert finding.message.endswith(" must be one valid YAML document")
 
 
 WRITTEN = [{"subPath": "/a", "value": 1}]

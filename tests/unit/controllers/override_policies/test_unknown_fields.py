@@ -27,26 +27,28 @@ def deployment() -> dict[str, Any]:
     [
         pytest.param(
             "/spec/replcias",
-            '/spec/replcias: apps/v1 Deployment has no field "replcias" there; did you mean "replicas"?',
+            'the patch must not add /spec/replcias, because apps/v1 Deployment has no field "replcias" there; did you mean "replicas"?',
             id="in-spec",
         ),
         pytest.param(
-            "/spce", '/spce: apps/v1 Deployment has no field "spce" there; did you mean "spec"?', id="at-the-root"
+            "/spce",
+            'the patch must not add /spce, because apps/v1 Deployment has no field "spce" there; did you mean "spec"?',
+            id="at-the-root",
         ),
         pytest.param(
             "/metadata/anotations",
-            '/metadata/anotations: apps/v1 Deployment has no field "anotations" there; did you mean "annotations"?',
+            'the patch must not add /metadata/anotations, because apps/v1 Deployment has no field "anotations" there; did you mean "annotations"?',
             id="in-metadata",
         ),
         pytest.param(
             f"{POD}/containers/0/imagePullPolcy",
-            f'{POD}/containers/0/imagePullPolcy: apps/v1 Deployment has no field "imagePullPolcy" there;'
+            f'the patch must not add {POD}/containers/0/imagePullPolcy, because apps/v1 Deployment has no field "imagePullPolcy" there;'
             ' did you mean "imagePullPolicy"?',
             id="in-a-list-item",
         ),
         pytest.param(
             f"{POD}/containers/[name=web]/livenessprobe",
-            f'{POD}/containers/[name=web]/livenessprobe: apps/v1 Deployment has no field "livenessprobe" there;'
+            f'the patch must not add {POD}/containers/[name=web]/livenessprobe, because apps/v1 Deployment has no field "livenessprobe" there;'
             ' did you mean "livenessProbe"?',
             id="in-an-item-by-filter",
         ),
@@ -64,7 +66,7 @@ def test_unknown_field_in_the_middle_of_a_set_path_is_an_error() -> None:
     effect = apply_patch_item(deployment(), item("set", "/spec/stratgy/rollingUpdate/maxSurge"))
 
     assert effect.has_errors
-    assert effect.issues[0].message.startswith("/spec/stratgy: ")
+    assert effect.issues[0].message.startswith("the patch must not add /spec/stratgy, ")
 
 
 def test_known_fields_are_listed_without_a_similar_name() -> None:

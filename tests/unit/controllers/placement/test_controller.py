@@ -222,19 +222,19 @@ def test_adoption_requires_the_annotation_on_all_resources(annotations: list[str
             [build_config_map(labels=build_policy_label()), build_policy("{clusterSelector: {tier: moon}}")],
             "PropagationPolicyMatchesNoCluster", "app.yaml:12", "spec selects no cluster", id="no-cluster",
         ),
-        pytest.param([build_policy()], "PropagationPolicyUnused", "app.yaml:1", "because no resource names", id="no-resource"),
+        pytest.param([build_policy()], "PropagationPolicyUnused", "app.yaml:1", "because no resource refers", id="no-resource"),
         pytest.param(
             [build_config_map(labels=build_policy_label()), build_policy("{}", "core"), build_policy("{}", "inner", "elsewhere")],
             "PropagationPolicyNotFound", "app.yaml:6",
-            "names PropagationPolicy ferry/edge, which does not exist; existing policies: core", id="no-policy",
+            "refers to PropagationPolicy ferry/edge, but this policy does not exist; existing policies: core", id="no-policy",
         ),
         pytest.param(
             [build_config_map(labels=build_policy_label()), build_policy("{placement: 5}")], "PropagationPolicyUnusable", "app.yaml:6",
-            "which is invalid", id="an-invalid-policy",
+            "this policy is invalid", id="an-invalid-policy",
         ),
         pytest.param(
             [build_config_map(labels=build_policy_label()), build_policy(), build_policy()], "PropagationPolicyUnusable", "app.yaml:6",
-            "which is defined twice", id="a-policy-that-is-defined-twice",
+            "this policy is defined twice", id="a-policy-that-is-defined-twice",
         ),
         pytest.param([build_config_map(clusters="''")], "PlacementInvalid", "app.yaml:6", 'but is ""', id="an-empty-annotation"),
         pytest.param(
@@ -250,7 +250,7 @@ def test_adoption_requires_the_annotation_on_all_resources(annotations: list[str
         ),
         pytest.param(
             [build_config_map(clusters="east", kind="platform/v1alpha1 Addon")], "NotPlaced", "app.yaml:6",
-            "a controller reads Addon of platform", id="a-kind-that-is-not-placed",
+            "a controller reads objects of the kind Addon (group platform)", id="a-kind-that-is-not-placed",
         ),
     ],
 )  # fmt: skip
@@ -280,7 +280,7 @@ def test_all_resources_with_the_same_file_are_reported() -> None:
     result = run_controller(build_single_file(*texts))
 
     assert list_codes(result) == ["ResourcePathNotUsable"] * 2
-    assert "Namespace a at app.yaml:1, Namespace x/a at app.yaml:8" in result.findings[0].message
+    assert "Namespace a at app.yaml:1 and Namespace x/a at app.yaml:8" in result.findings[0].message
     assert list_files(result) == {}
 
 
