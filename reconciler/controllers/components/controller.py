@@ -239,7 +239,10 @@ class _ComponentPass:
         if component.has_type:
             return self._types_by_kind[component.key.kind].compilation
         if not self.inputs.runtime_composition:
-            message = f"{component.key} has no component type, but the setting `rules.runtime_composition` is false"
+            message = (
+                f"{component.key} has no component type, but the setting `rules.runtime_composition` is false; use a"
+                " kind that a ComponentType generates, or set `rules.runtime_composition` to true"
+            )
             return CompilationResult(
                 None, (ComponentCodes.RUNTIME_COMPOSITION_DISABLED.finding(message, component.manifest.location),)
             )

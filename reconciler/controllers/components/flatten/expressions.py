@@ -292,7 +292,7 @@ def _format_object(
         # A render puts defaults between other fields, and sorts `parameters` and `envOverrides` as in the schema.
         raise _build_error(
             occurrence.path,
-            "must name single fields, such as spec.port, because the type sets some fields of the same object",
+            "must refer to single fields, such as spec.port, because the type sets some fields of the same object",
             occurrence.text,
         )
     nested = {
@@ -335,4 +335,6 @@ def _format_step(name: str | int) -> str:
 
 
 def _build_error(path: DataPath, message: str, text: str) -> FieldFindingError:
-    return FieldFindingError(build_field_finding(ComponentCodes.NOT_BAKEABLE, path, f"{message}: {quote_value(text)}"))
+    return FieldFindingError(
+        build_field_finding(ComponentCodes.NOT_BAKEABLE, path, f"{message}; found the expression {quote_value(text)}")
+    )

@@ -190,7 +190,7 @@ def test_component_of_an_unknown_kind_is_reported(kind: str, hint: str) -> None:
     assert list_codes(result) == ["ComponentTypeNotFound"]
     message = find_finding(result, "ComponentTypeNotFound").message
     assert message.startswith(
-        f'{kind} square/bread: no ComponentType generates the kind "{kind}"; generated kinds: "MarketStall"'
+        f'no ComponentType generates the kind of {kind} square/bread; generated kinds: "MarketStall"'
     )
     assert hint in message
     assert read_ready(result, kind, "bread") == ("False", "ComponentTypeNotFound")
