@@ -183,7 +183,9 @@ def test_required_developer_addon_must_be_active(opted: Any, codes: list[str]) -
     assert list_codes(result) == codes
     if codes:
         message = find_finding(result, codes[0]).message
-        assert message == 'MarketStall square/bread in fair: the addon "a" requires the addon "b", but "b" is not in use'
+        assert (
+            message == 'MarketStall square/bread in fair: the addon "a" requires the addon "b", but "b" is not in use'
+        )
 
 
 @pytest.mark.parametrize(("condition", "codes"), [(TRUE, []), (FALSE, ["AddonRequirementMissing"])])

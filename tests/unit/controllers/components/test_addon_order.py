@@ -115,7 +115,9 @@ def test_cycle_is_reported_at_the_list_of_addons() -> None:
     [
         pytest.param({}, [], id="nothing-declared"),
         pytest.param(
-            {"plat": AddonOrderConstraints(after=("dev",))}, ['platform addon "plat", whose loadOrder.after contains the developer addon "dev"'], id="platform-after-developer"
+            {"plat": AddonOrderConstraints(after=("dev",))},
+            ['platform addon "plat", whose loadOrder.after contains the developer addon "dev"'],
+            id="platform-after-developer",
         ),
         pytest.param(
             {"dev": AddonOrderConstraints(before=("plat",))},
@@ -126,14 +128,18 @@ def test_cycle_is_reported_at_the_list_of_addons() -> None:
         pytest.param({"plat": AddonOrderConstraints(before=("dev",))}, [], id="platform-before-developer"),
         pytest.param({"plat": AddonOrderConstraints(after=("gone",))}, [], id="absent-addon"),
         pytest.param(
-            {"plat": AddonOrderConstraints(after=("dev", "dev"))}, ['platform addon "plat", whose loadOrder.after contains the developer addon "dev"'], id="reported-once"
+            {"plat": AddonOrderConstraints(after=("dev", "dev"))},
+            ['platform addon "plat", whose loadOrder.after contains the developer addon "dev"'],
+            id="reported-once",
         ),
     ],
 )
 def test_unsatisfiable_order_is_reported(constraints: dict[str, AddonOrderConstraints], expected: list[str]) -> None:
     field_findings = find_unsatisfiable_order(["plat", "other"], ["dev"], constraints, AT)
 
-    assert [field_finding.message.partition(", but")[0].partition("uses the ")[2] for field_finding in field_findings] == expected
+    assert [
+        field_finding.message.partition(", but")[0].partition("uses the ")[2] for field_finding in field_findings
+    ] == expected
     assert {field_finding.code.name for field_finding in field_findings} <= {"LoadOrderUnsatisfiable"}
 
 

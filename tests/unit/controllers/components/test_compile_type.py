@@ -379,7 +379,8 @@ def test_row_50_addon_key_equal_to_a_definition_field() -> None:
 
     assert list_codes(result) == ["AddonKeyCollision"]
     assert (
-        'results in the key "aB", which is also a field of the component definition' in find_finding(result, "AddonKeyCollision").message
+        'results in the key "aB", which is also a field of the component definition'
+        in find_finding(result, "AddonKeyCollision").message
     )
 
 

@@ -377,7 +377,9 @@ ADDON = "AddonInvalid"
         ),
         pytest.param({"condition": "${spec.on}"}, "CelUndefinedField", "spec has no field 'on'", id="unknown-field"),
         pytest.param({"condition": "${item}"}, "CelUndeclared", "the variable 'item' is not declared", id="undeclared"),
-        pytest.param({"condition": "${target}"}, "CelUndeclared", "the variable 'target' is not declared", id="no-target-yet"),
+        pytest.param(
+            {"condition": "${target}"}, "CelUndeclared", "the variable 'target' is not declared", id="no-target-yet"
+        ),
         pytest.param({"targets": {}}, "TargetInvalid", "spec.targets must be a list, but is {}", id="targets"),
         pytest.param({"targets": [{}]}, "TargetEmpty", "spec.targets[0] must have at least one of", id="target-empty"),
         pytest.param(
@@ -552,7 +554,10 @@ ADDON = "AddonInvalid"
             {"patches": [annotate("x", "${a ${b}}")]}, "TemplateNested", "must not contain ${ inside", id="nested"
         ),
         pytest.param(
-            {"patches": [annotate("x", "${a")]}, "TemplateUnterminated", "must close every ${ with } outside of quotes", id="no-end"
+            {"patches": [annotate("x", "${a")]},
+            "TemplateUnterminated",
+            "must close every ${ with } outside of quotes",
+            id="no-end",
         ),
         pytest.param(
             {"creates": [create(manifest(data="${target.kind}"))]},

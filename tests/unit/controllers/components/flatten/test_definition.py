@@ -510,17 +510,17 @@ def test_variable_that_only_a_render_has_is_refused(name: str) -> None:
 REFUSED = [
     pytest.param(
         build_addon(patch("/spec/x", 1, condition="${env.name == 'live'}")),
-        "must not use the variable \"env\", because its value is unknown before a render; found the expression \"env.name == 'live'\"",
+        'must not use the variable "env", because its value is unknown before a render; found the expression "env.name == \'live\'"',
         id="condition-of-a-patch",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1), condition="${metadata.name == 'x'}"),
-        "must not use the variable \"metadata\", because its value is unknown before a render; found the expression \"metadata.name == 'x'\"",
+        'must not use the variable "metadata", because its value is unknown before a render; found the expression "metadata.name == \'x\'"',
         id="condition",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, target={"resourceId": "${metadata.name}"})),
-        "spec.patches[0].target.resourceId must not use the variable \"metadata\", because its value is unknown before a render",
+        'spec.patches[0].target.resourceId must not use the variable "metadata", because its value is unknown before a render',
         id="target",
     ),
     pytest.param(
@@ -640,8 +640,14 @@ OTHERS = [
             [{"name": "a-b"}, {"name": "a", "instanceId": "b"}],
         ),
         [
-            ("AddonKeyCollision", '/b" has the key "aB", which is also the key of the addon instance "a-b/default"; keys must be unique'),
-            ("AddonKeyCollision", 'a-b/default" has the key "aB", which is also the key of the addon instance "a/b"; keys must be unique'),
+            (
+                "AddonKeyCollision",
+                '/b" has the key "aB", which is also the key of the addon instance "a-b/default"; keys must be unique',
+            ),
+            (
+                "AddonKeyCollision",
+                'a-b/default" has the key "aB", which is also the key of the addon instance "a/b"; keys must be unique',
+            ),
         ],
         id="key-of-another-addon",
     ),
@@ -683,9 +689,15 @@ OTHERS = [
             build_addon(creates=[{**MAP, "x": "${resources}"}]),
         ),
         [
-            ("NotBakeable", "spec.patches[0].patch.value must not use the variable \"target\""),
-            ("NotBakeable", "Addon a: spec.patches[0].patch.value must not use addon"),
-            ("NotBakeable", "Addon b: spec.creates[0].x must not use resources"),
+            ("NotBakeable", 'spec.patches[0].patch.value must not use the variable "target"'),
+            (
+                "NotBakeable",
+                'Addon a prevents the generation of the definition "mill-with-everything": spec.patches[0].patch.value must not use the variable "addon"',
+            ),
+            (
+                "NotBakeable",
+                'Addon b prevents the generation of the definition "mill-with-everything": spec.creates[0].x must not use the variable "resources"',
+            ),
         ],
         id="every-addon-is-reported",
     ),
@@ -730,7 +742,12 @@ OTHERS = [
             },
             [{"name": "a"}],
         ),
-        [("NotBakeable", "must refer to single fields, such as spec.port, because addons add fields to the same object")],
+        [
+            (
+                "NotBakeable",
+                "must refer to single fields, such as spec.port, because addons add fields to the same object",
+            )
+        ],
         id="definition-that-uses-all-fields",
     ),
 ]

@@ -89,7 +89,9 @@ def test_missing_location_is_reported_with_the_number_of_items() -> None:
     with pytest.raises(FieldFindingError) as raised:
         apply_operation({"c": [1, 2]}, build_operation("replace", "/c/[5]/d", 1), PatchBudget())
 
-    message = 'spec.patches[0].patch.path points to index 5 of /c, but the list has only 2 items; the path is "/c/[5]/d"'
+    message = (
+        'spec.patches[0].patch.path points to index 5 of /c, but the list has only 2 items; the path is "/c/[5]/d"'
+    )
     assert raised.value.field_finding.message == message
     assert raised.value.field_finding.path == (*AT, "path")
 
@@ -281,7 +283,8 @@ def test_exponential_growth_exceeds_the_budget() -> None:
             apply_operation(document, build_operation("add", f"/a/k{number}", copy.copy(document["a"])), allowance)
 
     with pytest.raises(
-        FieldFindingError, match="exceeds a limit: all patches of a render together can write at most 4,000,000 characters"
+        FieldFindingError,
+        match="exceeds a limit: all patches of a render together can write at most 4,000,000 characters",
     ):
         double_repeatedly()
 

@@ -250,7 +250,10 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
             "integer | minLength=1", "ShorthandMarkerType", "applies only to the type string", id="length-of-a-number"
         ),
         pytest.param(
-            "string | uniqueItems=true", "ShorthandMarkerType", "but the type is string; this marker applies only to the type array", id="unique-text"
+            "string | uniqueItems=true",
+            "ShorthandMarkerType",
+            "but the type is string; this marker applies only to the type array",
+            id="unique-text",
         ),
         pytest.param(
             "[]string | queryContainers=true",

@@ -45,7 +45,7 @@ RULE = 'the rule "enough" at spec.validation.rules[1] is not met: '
         pytest.param("spec.count > 5", "${omit()}", '"spec.count > 5" must be true', id="omitted-message"),
         pytest.param("spec.count", "say", 'say; "spec.count" must return true or false, but returns 3', id="no-bool"),
         pytest.param("null", "say", 'say; "null" must return true or false, but returns null', id="null"),
-        pytest.param("'true'", "say", "say; \"'true'\" must return true or false, but returns \"true\"", id="text"),
+        pytest.param("'true'", "say", 'say; "\'true\'" must return true or false, but returns "true"', id="text"),
     ],
 )
 def test_rule_that_is_not_met(expression: str, message: str, text: str) -> None:
