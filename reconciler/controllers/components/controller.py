@@ -257,7 +257,7 @@ class _ComponentPass:
             return select_errors(compilation.findings)
         component_type = self._types_by_kind[resolved.component.key.kind]
         reason = component_type.not_ready_reason
-        message = f"{resolved.component.key} uses {component_type.manifest.key}, which is not ready: {reason}"
+        message = f"{resolved.component.key} uses {component_type.manifest.key}, which is not ready, because {reason}"
         return (ComponentCodes.COMPONENT_TYPE_NOT_READY.finding(message, resolved.component.manifest.location),)
 
     def _explain_uncertainty(self, resolved: ResolvedBinding, build: Build | None) -> str:

@@ -214,7 +214,7 @@ def test_type_that_is_not_ready_stops_only_its_components() -> None:
     assert [variant.target.package for variant in result.variants] == ["components/fair/square/bread"]
     message = find_stalled(result, "cake-fair").conditions[0].message
     assert message == (
-        "Broken square/cake uses ComponentType broken, which is not ready:"
+        "Broken square/cake uses ComponentType broken, which is not ready, because"
         ' no ComponentDefinition has the name "none"; existing names: "stall"'
     )
 
