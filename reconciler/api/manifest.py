@@ -107,10 +107,10 @@ class CheckedManifest(Manifest):
         if not isinstance(metadata, Mapping):
             return
         if reason := cls.validate_name(str(metadata.get("name"))):
-            yield FieldIssue(f"{{path}} must be a valid object name: {reason}", ("metadata", "name"))
+            yield FieldIssue(f"{{path}} is not a valid object name: {reason}", ("metadata", "name"))
         namespace = metadata.get("namespace")
         if cls.scope == "default" and namespace and (reason := validate_dns_label(str(namespace))):
-            yield FieldIssue(f"{{path}} must be a valid namespace name: {reason}", ("metadata", "namespace"))
+            yield FieldIssue(f"{{path}} is not a valid namespace name: {reason}", ("metadata", "namespace"))
 
     @staticmethod
     def validate_name(name: str) -> str | None:

@@ -620,7 +620,7 @@ class ComponentType(ComponentManifest):
         yield from super().find_issues(data)
         name = get_metadata_entry(data, "annotations", FLATTEN_ANNOTATION)
         if isinstance(name, str) and name and (reason := validate_dns_subdomain(name)):
-            text = f"{{path}} must be a valid object name: {reason}"
+            text = f"{{path}} is not a valid object name: {reason}"
             yield FieldIssue(text, ("metadata", "annotations", FLATTEN_ANNOTATION))
 
 

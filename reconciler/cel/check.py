@@ -262,7 +262,9 @@ class StaticCheck:
     def _create_undeclared_error(self, name: str, node: SyntaxNode) -> EvaluationError:
         declared = ", ".join(sorted(self.declarations)) or "none"
         return EvaluationError(
-            "CelUndeclared", f"undeclared variable '{name}'; declared: {declared}", find_name_offset(node)
+            "CelUndeclared",
+            f"the variable '{name}' is not declared; declared variables: {declared}",
+            find_name_offset(node),
         )
 
     def _check_function(self, name: str, count: int, offset: int) -> None:

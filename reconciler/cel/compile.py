@@ -203,7 +203,7 @@ class CelCompiler:
                 return self._compile_call(resolved.name, method.arguments, method.offset, scope)
             case _:
                 return self._write_failure(
-                    "CelUndeclared", f"undeclared variable '{resolved.name}'", find_name_offset(node)
+                    "CelUndeclared", f"the variable '{resolved.name}' is not declared", find_name_offset(node)
                 )
 
     def _write_failure(self, code: str, message: str, offset: int) -> Operand:

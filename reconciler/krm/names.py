@@ -54,7 +54,10 @@ def validate_dns_subdomain(name: str) -> str | None:
     if len(name) > MAX_SUBDOMAIN_CHARACTERS:
         return f'"{name}" must have at most {MAX_SUBDOMAIN_CHARACTERS} characters'
     if not _DNS_SUBDOMAIN.fullmatch(name):
-        return f'"{name}" must contain only lower-case letters, digits and "-", in parts separated by one "."'
+        return (
+            f'"{name}" must contain only lower-case letters, digits, "-" and ".", and each part between dots must start'
+            " and end with a letter or digit"
+        )
     return None
 
 

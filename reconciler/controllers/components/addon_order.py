@@ -26,7 +26,7 @@ class AddonOrderConstraints:
 
 @dataclass(frozen=True, order=True)
 class _Edge:
-    """Names of two addons: `first` must run before `second`. `declared` is the constraint, e.g. `b requires a`."""
+    """Names of two addons: `first` must run before `second`. `declared` is the constraint, e.g. `"b" requires "a"`."""
 
     first: str
     second: str
@@ -61,21 +61,21 @@ def find_unsatisfiable_order(
     platform_addons, developer_addons = frozenset(platform), frozenset(developer)
     declared = [
         *(
-            f"{addon} loadOrder.after {other}"
+            f'uses the platform addon "{addon}", whose loadOrder.after contains the developer addon "{other}"'
             for addon in sorted(platform_addons)
             for other in _get_constraints(constraints, addon).after
             if other in developer_addons
         ),
         *(
-            f"{addon} loadOrder.before {other}"
+            f'uses the developer addon "{addon}", whose loadOrder.before contains the platform addon "{other}"'
             for addon in sorted(developer_addons)
             for other in _get_constraints(constraints, addon).before
             if other in platform_addons
         ),
     ]
-    rule = "must not contradict the rule that platform addons run before developer addons"
+    rule = "but platform addons always run before developer addons"
     return tuple(
-        build_field_finding(ComponentCodes.LOAD_ORDER_UNSATISFIABLE, path, f"{rule}: {text}")
+        build_field_finding(ComponentCodes.LOAD_ORDER_UNSATISFIABLE, path, f"{text}, {rule}")
         for text in dict.fromkeys(declared)
     )
 
@@ -129,9 +129,8 @@ class _InstanceQueue:
 def _build_cycle_finding(cycle: list[_Edge], path: DataPath) -> FieldFinding:
     names = " → ".join([*(edge.first for edge in cycle), cycle[0].first])
     declared = ", ".join(edge.declared for edge in cycle)
-    return build_field_finding(
-        ComponentCodes.ADDON_ORDER_CYCLE, path, f"must not declare a cycle in the order of addons: {names} ({declared})"
-    )
+    message = f"must not contain a cycle in the order of addons: {names}; causes of the cycle: {declared}"
+    return build_field_finding(ComponentCodes.ADDON_ORDER_CYCLE, path, message)
 
 
 def _list_edges(present: Iterable[str], constraints: Mapping[str, AddonOrderConstraints]) -> Iterator[_Edge]:
@@ -139,13 +138,15 @@ def _list_edges(present: Iterable[str], constraints: Mapping[str, AddonOrderCons
     for addon in sorted(names):
         own_constraints = _get_constraints(constraints, addon)
         yield from (
-            _Edge(other, addon, f"{addon} requires {other}") for other in own_constraints.requires if other in names
+            _Edge(other, addon, f'"{addon}" requires "{other}"') for other in own_constraints.requires if other in names
         )
         yield from (
-            _Edge(other, addon, f"{addon} loadOrder.after {other}") for other in own_constraints.after if other in names
+            _Edge(other, addon, f'"{addon}" has loadOrder.after "{other}"')
+            for other in own_constraints.after
+            if other in names
         )
         yield from (
-            _Edge(addon, other, f"{addon} loadOrder.before {other}")
+            _Edge(addon, other, f'"{addon}" has loadOrder.before "{other}"')
             for other in own_constraints.before
             if other in names
         )

@@ -73,11 +73,9 @@ def read_components(catalog: Catalog, kinds: Collection[str], cache: ComponentCa
         if len(objects) > 1:
             keys = format_list([str(manifest.key) for manifest in objects], " and ")
             unusable[name] = f"{keys} have the same name"
+            message = f"{unusable[name]}; each component in a namespace must have a different name"
             rejected += (
-                (
-                    manifest,
-                    ComponentCodes.COMPONENT_NAME_CONFLICT.finding(unusable[name], manifest.location),
-                )
+                (manifest, ComponentCodes.COMPONENT_NAME_CONFLICT.finding(message, manifest.location))
                 for manifest in objects
             )
             continue
@@ -108,7 +106,7 @@ def _describe_kinds(kind: str, kinds: Collection[str]) -> str:
 
 
 def _build_unknown_kind_finding(manifest: ConfigObject, hint: str) -> Finding:
-    message = f'{manifest.key}: no ComponentType generates the kind "{manifest.key.kind}"; {hint}'
+    message = f"no ComponentType generates the kind of {manifest.key}; {hint}"
     return ComponentCodes.COMPONENT_TYPE_NOT_FOUND.finding(message, manifest.location_of(("kind",)))
 
 
@@ -143,7 +141,10 @@ def _check_cluster_names(environment: Environment, inventory: ClusterInventory) 
     for index, name in enumerate(environment.spec.clusters):
         if name not in inventory.clusters and name not in inventory.uncertain_names:
             guess = suggest_name(name, sorted(inventory.clusters))
-            message = f"spec.clusters[{index}]: no cluster has the name {quote_value(name)}{guess}"
+            message = (
+                f"spec.clusters[{index}] must be the name of a cluster, but no cluster has the name"
+                f" {quote_value(name)}{guess}"
+            )
             yield ControllerCodes.UNKNOWN_CLUSTER.finding(
                 message, environment.manifest.location_of(("spec", "clusters", index))
             )
@@ -259,7 +260,7 @@ def _find_component_name(binding: EnvBinding, components: Components) -> tuple[C
         return None, ()
     message = (
         f'spec.owner.componentName is missing; the component "{matches[0]}" is used, because the name'
-        f" of {binding.key} begins with this name"
+        f' of {binding.key} begins with "{matches[0]}"; set the field'
     )
     return (binding.namespace, matches[0]), (
         ComponentCodes.ENV_BINDING_OWNER_GUESSED.finding(message, binding.manifest.location_of(_OWNER)),
@@ -270,12 +271,12 @@ def _build_unresolved_finding(binding: EnvBinding, components: Components) -> Fi
     location = binding.manifest.location_of(_OWNER)
     if not binding.component:
         message = (
-            f'spec.owner.componentName is missing; set the field, or let the name "{binding.key.name}" begin '
-            f'with the name of exactly one component in namespace "{binding.namespace}"'
+            f'spec.owner.componentName is missing, and the name "{binding.key.name}" does not begin with the name of'
+            f' exactly one component in namespace "{binding.namespace}"; set the field'
         )
         return ComponentCodes.ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
     if other := components.objects_of_unknown_kind.get((binding.namespace, binding.component)):
-        message = f'{binding.key} names {other.key}, but no ComponentType generates the kind "{other.key.kind}"'
+        message = f'{binding.key} refers to {other.key}, but no ComponentType generates the kind "{other.key.kind}"'
         return ComponentCodes.COMPONENT_TYPE_NOT_FOUND.finding(message, location)
     names = quote_list(sorted(components.names_by_namespace.get(binding.namespace, ()))) or "none"
     message = (
@@ -292,7 +293,7 @@ def _is_component_missing(binding: EnvBinding, components: Components) -> bool:
 def _reject_duplicates(bindings: Iterable[EnvBinding]) -> list[UnresolvedBinding]:
     duplicates = list(bindings)
     names = " and ".join(str(binding.key) for binding in duplicates)
-    message = f"only one EnvBinding may bind a component to an environment, but these do: {names}"
+    message = f"{names} bind the same component to the same environment; keep only one of these EnvBindings"
     return [
         UnresolvedBinding(
             binding.manifest, (ComponentCodes.ENV_BINDING_DUPLICATE.finding(message, binding.manifest.location),)
@@ -318,7 +319,7 @@ def _resolve_binding(
             if environment
             else environments.index.explain_absence(binding.environment)
         )
-        message = f"spec.environment must name an environment that has clusters: {reason}"
+        message = f"spec.environment must refer to an environment with clusters, but {reason}"
         location = binding.manifest.location_of(("spec", "environment"))
         return UnresolvedBinding(binding.manifest, (ComponentCodes.ENVIRONMENT_NOT_FOUND.finding(message, location),))
     return ResolvedBinding(binding, components.by_name[name], environment, clusters)

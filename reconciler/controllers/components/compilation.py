@@ -43,6 +43,7 @@ from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field, replace
 
 _PLATFORM_ROLE: AddonRole = "platform"
+_INVALID_KEY = "which is not a valid field name; choose a name that begins with a letter"
 _DEVELOPER_ROLE: AddonRole = "developer"
 
 
@@ -129,9 +130,13 @@ class _TypeCompiler:
                 )
             )
         elif version and version != definition.version:
+            expected, actual = quote_value(definition.version), quote_value(version)
             message = (
-                f"spec.componentDefinitionRef.version must be {quote_value(definition.version)}, but is"
-                f" {quote_value(version)}; the component definition has the version {quote_value(definition.version)}"
+                f"spec.componentDefinitionRef.version must be {expected}, the version of {definition.manifest.key},"
+                f" but is {actual}"
+                if definition.version
+                else f"spec.componentDefinitionRef.version is {actual}, but {definition.manifest.key} has no version;"
+                " remove the field"
             )
             self._add(
                 ComponentCodes.DEFINITION_VERSION_MISMATCH.finding(
@@ -162,7 +167,7 @@ class _TypeCompiler:
         for path, addon in self.component_type.allowed_addons:
             if derive_addon_key(addon.name) is None:
                 key = quote_value(to_camel_case(addon.name))
-                message = f'the key {key} of the addon "{addon.name}" is not a valid field name'
+                message = f'the name of the addon "{addon.name}" results in the key {key}, {_INVALID_KEY}'
                 self._add(ComponentCodes.ADDON_KEY_INVALID.finding(message, self.manifest.location_of((*path, "name"))))
 
     def _build_platform_use(self, declaration: AddonDeclaration, scope: TemplateScope) -> AddonUse:
@@ -301,7 +306,7 @@ def check_instance_ids(manifest: ConfigObject, declarations: Sequence[AddonDecla
             )
         elif not has_id:
             message = (
-                f'the addon "{instance.addon}" has no instanceId, so that the ID of the instance is'
+                f'the addon "{instance.addon}" has no instanceId, so the ID of the instance is'
                 f' "{instance.id}"; set '
                 "instanceId, so that resource names stay the same when a second instance is added"
             )
@@ -324,7 +329,7 @@ def check_compatibility(
         if targets and not any(can_match_target(target, data, name) for target in targets for data, name in templates):
             creations = " or in the platform addons" if creators else ""
             message = (
-                f"{use.addon.manifest.key} is not compatible: its spec.targets match no resource in"
+                f"{use.addon.manifest.key} is not compatible, because its spec.targets match no resource in"
                 f" {definition.manifest.key}{creations}"
             )
             yield ComponentCodes.ADDON_INCOMPATIBLE.finding(message, manifest.location_of(use.path))
@@ -338,10 +343,10 @@ def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> It
     for use in first.values():
         for reference in use.addon.spec.dependencies.requires:
             if reference.addon not in present:
-                reason = f" ({reference.reason})" if reference.reason else ""
+                reason = f" (reason: {quote_value(reference.reason)})" if reference.reason else ""
                 message = (
-                    f'the addon "{use.instance.addon}" requires the addon "{reference.addon}", which'
-                    f" is not in use{reason}"
+                    f'the addon "{use.instance.addon}" requires the addon "{reference.addon}"{reason},'
+                    f' but "{reference.addon}" is not in use'
                 )
                 yield ComponentCodes.ADDON_REQUIREMENT_MISSING.finding(message, use.declared_by.location_of(use.path))
 
@@ -356,10 +361,10 @@ def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -
                 names = frozenset((use.instance.addon, reference.addon))
                 if reference.addon in present and len(names) == 2 and names not in reported:
                     reported.add(names)
-                    reason = f" ({reference.reason})" if reference.reason else ""
+                    reason = f" (reason: {quote_value(reference.reason)})" if reference.reason else ""
                     message = (
-                        f'the addon "{use.instance.addon}" excludes the addon "{reference.addon}",'
-                        f" but both addons are in use{reason}"
+                        f'the addon "{use.instance.addon}" excludes the addon "{reference.addon}"{reason},'
+                        " but both addons are in use; remove one of the two addons"
                     )
                     yield ComponentCodes.ADDON_CONFLICT.finding(message, use.declared_by.location_of(use.path))
 
@@ -399,7 +404,8 @@ def _check_references(component: Component, index: DefinitionIndex) -> Iterator[
             yield finding
         elif derive_addon_key(name) is None:
             yield ComponentCodes.ADDON_KEY_INVALID.finding(
-                f'the key {quote_value(to_camel_case(name))} of the addon "{name}" is not a valid field name', location
+                f'the name of the addon "{name}" results in the key {quote_value(to_camel_case(name))}, {_INVALID_KEY}',
+                location,
             )
 
 

@@ -318,7 +318,7 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
         if error := _find_identity_error(resource.data):
             location = creation.manifest.location_of(creation.path)
             message = (
-                f"{format_path(creation.path)} must render a valid Kubernetes resource: "
+                f"{format_path(creation.path)} renders an invalid Kubernetes resource: "
                 f"{error}{_describe_changes(resource)}"
             )
             yield ComponentCodes.RENDERED_OBJECT_INVALID.finding(message, location)
@@ -327,23 +327,22 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
         namespace = resource.data["metadata"].get("namespace")
         if namespace not in (None, component.key.namespace):
             message = (
-                f"{format_path(creation.path)} renders {resource.key}; its namespace must be the namespace"
-                " of the component"
-                f" ({quote_value(component.key.namespace)}), but is"
-                f" {quote_value(namespace)}{_describe_changes(resource)}"
+                f"{format_path(creation.path)} renders {resource.key} with the namespace {quote_value(namespace)}, but"
+                f" must use the namespace of the component, {quote_value(component.key.namespace)}"
+                f"{_describe_changes(resource)}"
             )
             yield ComponentCodes.NAMESPACE_NOT_ALLOWED.finding(
                 message, creation.manifest.location_of((*creation.path, "metadata", "namespace"))
             )
         for note in check_duplicate_list_keys(resource.data, resource.write_tracker):
-            yield note.code.finding(f"{resource.key}: {note.message}", creation.manifest.location_of(creation.path))
+            yield note.code.finding(f"in {resource.key}, {note.message}", creation.manifest.location_of(creation.path))
     yield from _find_duplicates(valid)
 
 
 def _describe_changes(resource: RenderedResource) -> str:
     """Return a text that lists the addons that patched the resource. Return "" if no addon patched the resource."""
     patched = list(dict.fromkeys(str(change.instance) for change in resource.changes if change.write))
-    return f"; these addons patched it: {quote_list(patched)}" if patched else ""
+    return f"; addons that patched the resource: {quote_list(patched)}" if patched else ""
 
 
 def _find_duplicates(resources: Sequence[RenderedResource]) -> Iterator[Finding]:
@@ -356,17 +355,16 @@ def _find_duplicates(resources: Sequence[RenderedResource]) -> Iterator[Finding]
         )
         if other is not resource:
             message = (
-                f"{resource.key} must be rendered only once, but it is rendered by {describe_creators(other, resource)}"
+                f"{format_path(creation.path)} must not render {resource.key} again; the object is rendered by"
+                f" {describe_creators(other, resource)}"
             )
-            yield ComponentCodes.OBJECT_DUPLICATE.finding(
-                f"{format_path(creation.path)}: {message}", creation.manifest.location_of(creation.path)
-            )
+            yield ComponentCodes.OBJECT_DUPLICATE.finding(message, creation.manifest.location_of(creation.path))
 
 
 def _find_identity_error(data: Any) -> str:
     """Return the reason why `data` is not a Kubernetes resource. Return "" if `data` is valid."""
     if not isinstance(data, dict):
-        return f"the result is {describe_value(data)}"
+        return f"the result must be a mapping, but is {describe_value(data)}"
     for field_name in ("apiVersion", "kind"):
         if not isinstance(data.get(field_name), str) or not data[field_name]:
             return f"{field_name} must be a string that is not empty, but is {quote_value(data.get(field_name))}"

@@ -180,7 +180,7 @@ def _check_kind(
     if len({other.key.name for other in objects}) > 1:
         names = " and ".join(sorted({str(other.key) for other in objects}))
         return ComponentCodes.GENERATED_KIND_COLLISION.finding(
-            f'{names} generate the same kind "{kind}"; choose other names', location
+            f'{names} generate the same kind "{kind}"; rename one of these types', location
         )
     return None
 

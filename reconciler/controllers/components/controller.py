@@ -239,7 +239,10 @@ class _ComponentPass:
         if component.has_type:
             return self._types_by_kind[component.key.kind].compilation
         if not self.inputs.runtime_composition:
-            message = f"{component.key} has no component type, but the setting `rules.runtime_composition` is false"
+            message = (
+                f"{component.key} has no component type, but the setting `rules.runtime_composition` is false; use a"
+                " kind that a ComponentType generates, or set `rules.runtime_composition` to true"
+            )
             return CompilationResult(
                 None, (ComponentCodes.RUNTIME_COMPOSITION_DISABLED.finding(message, component.manifest.location),)
             )
@@ -254,7 +257,7 @@ class _ComponentPass:
             return select_errors(compilation.findings)
         component_type = self._types_by_kind[resolved.component.key.kind]
         reason = component_type.not_ready_reason
-        message = f"{resolved.component.key} uses {component_type.manifest.key}, which is not ready: {reason}"
+        message = f"{resolved.component.key} uses {component_type.manifest.key}, which is not ready, because {reason}"
         return (ComponentCodes.COMPONENT_TYPE_NOT_READY.finding(message, resolved.component.manifest.location),)
 
     def _explain_uncertainty(self, resolved: ResolvedBinding, build: Build | None) -> str:

@@ -113,7 +113,7 @@ def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Find
             yield finding.code.finding(f"{format_path(layer.path)}.{finding.message}", location)
     for path in _find_removed_mappings(layer.data, schema, ()):
         field = format_path((*layer.path, *path))
-        message = f"{field} contains fields that are declared in parameters, so it must not be null"
+        message = f"{field} must not be null, because it contains fields that are declared in parameters"
         yield ComponentCodes.NOT_OVERRIDABLE.finding(message, layer.manifest.location_of((*layer.path, *path)))
 
 
@@ -148,7 +148,7 @@ def _find_expressions(value: Any, path: DataPath) -> Iterator[FieldFinding]:
             yield build_field_finding(
                 ComponentCodes.CONFIG_EXPRESSION_NOT_ALLOWED,
                 path,
-                "must be a plain value; only templates can contain expressions",
+                "must not contain an expression, because only templates can contain expressions",
             )
         case list():
             for index, item in enumerate(value):

@@ -61,7 +61,7 @@ def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     addons = {name for model in types for name in model.addon_names}
     addons |= {name for component in untyped_components for name in component.addon_names}
     yield from _find_unused(
-        snapshot.definition_index.addons, addons, "no ComponentType or Component names this addon", snapshot
+        snapshot.definition_index.addons, addons, "no ComponentType or Component refers to the addon", snapshot
     )
 
 
@@ -95,7 +95,7 @@ def _lint_components(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     for component in snapshot.components.by_name.values():
         if component.key not in bound_keys:
             yield _build_unused_finding(
-                component.manifest, "no EnvBinding names this component, so the component runs in no environment"
+                component.manifest, "no EnvBinding refers to the component; the component runs in no environment"
             )
 
 
@@ -108,7 +108,7 @@ def _lint_builds(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     for (namespace, name), build in snapshot.builds.items():
         if reason := _explain_unused_build(namespace, name, snapshot.components, environments):
             yield ComponentCodes.BUILD_UNUSED.finding(
-                f"{build.manifest.key} is not used: {reason}", build.manifest.location_of(("metadata", "name"))
+                f"{build.manifest.key} is not used, because {reason}", build.manifest.location_of(("metadata", "name"))
             )
 
 
@@ -133,9 +133,13 @@ def _explain_unused_build(
     if not used_environments or environment in used_environments:
         return ""
     guess = suggest_name(environment, sorted(used_environments))
-    used = f"runs only in the environments {quote_list(sorted(used_environments))}"
-    return f"the component {quote_value(component)} {used}, but the name contains {quote_value(environment)}{guess}"
+    noun = "environment" if len(used_environments) == 1 else "environments"
+    used = f"runs only in the {noun} {quote_list(sorted(used_environments))}"
+    return (
+        f"its name refers to the environment {quote_value(environment)}, but the component {quote_value(component)}"
+        f" {used}{guess}"
+    )
 
 
 def _build_unused_finding(manifest: ConfigObject, reason: str) -> Finding:
-    return ControllerCodes.UNUSED.finding(f"{manifest.key} is not used: {reason}", manifest.location)
+    return ControllerCodes.UNUSED.finding(f"{manifest.key} is not used, because {reason}", manifest.location)

@@ -27,7 +27,7 @@ from reconciler.controllers.components.patching.writers import IsOrdered, WriteT
 from reconciler.controllers.components.templates.directives import TemplateLoop
 from reconciler.controllers.components.templates.nodes import ValueOrigin
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.krm.field_text import format_path
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DataPath
@@ -96,9 +96,13 @@ def _build_key(data: Mapping[str, Any]) -> ObjectKey:
 def describe_creators(first: RenderedResource, second: RenderedResource) -> str:
     """Return a text that names the template entries of two resources with the same group, kind, namespace and name."""
     first_text, second_text = (
-        f"{resource.id} of {resource.created_by or 'the definition'}" for resource in (first, second)
+        f"the resource {quote_value(resource.id)} of {_describe_creator(resource)}" for resource in (first, second)
     )
     return f"two iterations of {first_text}" if first_text == second_text else f"{first_text} and {second_text}"
+
+
+def _describe_creator(resource: RenderedResource) -> str:
+    return f'the addon "{resource.created_by}"' if resource.created_by else "the definition"
 
 
 def sort_resources(resources: list[RenderedResource]) -> Iterator[RenderedResource]:
@@ -194,7 +198,10 @@ class ResourceRenderer:
             other = self._resources_by_key.get(resource.key)
             # Compare the keys again, because a patch can have renamed the other resource after its creation.
             if other and other.key == resource.key:
-                message = f"must not create {resource.key} twice; the creators are {describe_creators(other, resource)}"
+                message = (
+                    f"must not create {resource.key} again; the object is created by"
+                    f" {describe_creators(other, resource)}"
+                )
                 raise FieldFindingError(build_field_finding(ComponentCodes.OBJECT_DUPLICATE, entry.path, message))
             self._resources_by_key[resource.key] = resource
             self.resources.append(resource)
@@ -287,4 +294,4 @@ def _build_note_finding(
 
     `manifest` contains the patch operation, and `path` is its path.
     """
-    return note.code.finding(f"{resource.key}: {note.message}", manifest.location_of(path))
+    return note.code.finding(f"in {resource.key}, {note.message}", manifest.location_of(path))

@@ -123,7 +123,7 @@ def test_deprecated_names_of_the_namespace(name: str) -> None:
     [
         (
             {"releaseName": "Web"},
-            'spec.helm.releaseName is invalid: "Web" must contain only lower-case letters, digits and "-", in',
+            'spec.helm.releaseName is invalid: "Web" must contain only lower-case letters, digits, "-" and "."',
         ),
         ({"releaseName": "a" * 54}, f'spec.helm.releaseName is invalid: "{"a" * 54}" must have at most 53 characters'),
         (

@@ -12,7 +12,7 @@ from tests.support.cel_programs import compile_without_check
 @pytest.mark.parametrize(
     ("text", "code", "message", "column"),
     [
-        pytest.param("1 + y.z", "CelUndeclared", "undeclared variable 'y'", 5, id="variable"),
+        pytest.param("1 + y.z", "CelUndeclared", "the variable 'y' is not declared", 5, id="variable"),
         pytest.param(
             "1 + no(1)", "CelUnknownFunction", "there is no function no() for these arguments", 5, id="function"
         ),

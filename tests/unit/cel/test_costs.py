@@ -212,7 +212,7 @@ ERRORS: tuple[tuple[str, str, int, int, int], ...] = (
     ("x.q || x.s", "no such key: q", 3, 7, 0),
     ("!x.t || x.n || x.q", "|| requires a bool, not a value of type int", 6, 11, 0),
     ("x.n.map(i, i)", "map() requires a list or map, not a value of type int", 5, 5, 64),
-    ("x.n.map(i, j, i)", "undeclared variable 'j'; declared: x", 12, 0, 0),
+    ("x.n.map(i, j, i)", "the variable 'j' is not declared; declared variables: x", 12, 0, 0),
     ("x.n.all(i, true)", "all() requires a list or map, not a value of type int", 5, 5, 0),
     ("x.l.all(i, i)", "all() requires a bool, not a value of type int", 5, 11, 0),
     ("x.l.exists(i, 'a')", "exists() requires a bool, not a value of type string", 5, 11, 0),

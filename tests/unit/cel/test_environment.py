@@ -142,12 +142,26 @@ def test_error_contains_message_and_position(text: str, code: str, message: str,
 @pytest.mark.parametrize(
     ("text", "code", "message", "column"),
     [
-        pytest.param("nam", "CelUndeclared", "undeclared variable 'nam'; declared: env, spec", 1, id="undeclared"),
-        pytest.param("{name: 1}", "CelUndeclared", "undeclared variable 'name'", 2, id="a-key-is-an-expression"),
-        pytest.param("env.x || y", "CelUndeclared", "undeclared variable 'y'", 10, id="even-where-it-is-not-reached"),
-        pytest.param("[1].map(x, x) + x", "CelUndeclared", "undeclared variable 'x'", 17, id="outside-of-its-loop"),
-        pytest.param("cel.bind(x, x, 1)", "CelUndeclared", "undeclared variable 'x'", 13, id="in-its-own-value"),
-        pytest.param(".spec2", "CelUndeclared", "undeclared variable 'spec2'", 2, id="absolute"),
+        pytest.param(
+            "nam",
+            "CelUndeclared",
+            "the variable 'nam' is not declared; declared variables: env, spec",
+            1,
+            id="undeclared",
+        ),
+        pytest.param(
+            "{name: 1}", "CelUndeclared", "the variable 'name' is not declared", 2, id="a-key-is-an-expression"
+        ),
+        pytest.param(
+            "env.x || y", "CelUndeclared", "the variable 'y' is not declared", 10, id="even-where-it-is-not-reached"
+        ),
+        pytest.param(
+            "[1].map(x, x) + x", "CelUndeclared", "the variable 'x' is not declared", 17, id="outside-of-its-loop"
+        ),
+        pytest.param(
+            "cel.bind(x, x, 1)", "CelUndeclared", "the variable 'x' is not declared", 13, id="in-its-own-value"
+        ),
+        pytest.param(".spec2", "CelUndeclared", "the variable 'spec2' is not declared", 2, id="absolute"),
         pytest.param("[1].map(spec, .spec.no)", "CelUndefinedField", "spec has no field 'no'", 21, id="past-a-local"),
         pytest.param(
             "spec.imag",
@@ -436,7 +450,7 @@ def test_error_shows_its_position() -> None:
     with pytest.raises(ExpressionError) as caught:
         CelEnvironment().compile("[1,\n\tnope]")
 
-    assert str(caught.value) == "undeclared variable 'nope'; declared: none (line 2, column 2)"
+    assert str(caught.value) == "the variable 'nope' is not declared; declared variables: none (line 2, column 2)"
 
 
 def test_error_message_stays_on_one_line() -> None:

@@ -154,7 +154,8 @@ class FlattenedAddon:
             if rule.program and not self.rewriter.rewrite_expression(rule.program, path)[1]:
                 text = quote_value(rule.program.text)
                 message = (
-                    f"must only use fields that the type sets, because definitions cannot contain rules; found {text}"
+                    "must only use fields that the type sets, because definitions cannot contain rules; found the"
+                    f" expression {text}"
                 )
                 yield build_field_finding(ComponentCodes.NOT_BAKEABLE, path, message)
             elif failure := rule.check(self.bindings, self.budget):
@@ -187,8 +188,8 @@ class FlattenedAddon:
         for path, program in iter_programs(template.root):
             for name in sorted(program.names - self.bindings.keys() - {loop}):
                 message = (
-                    f"must not use {name}, because its value is unknown before a render; found"
-                    f" {quote_value(program.text)}"
+                    f'must not use the variable "{name}", because its value is unknown before a render; found'
+                    f" the expression {quote_value(program.text)}"
                 )
                 yield build_field_finding(ComponentCodes.NOT_BAKEABLE, path, message)
 
@@ -217,6 +218,7 @@ def _check_render_variables(template: CompiledTemplate) -> Iterator[FieldFinding
         for name in RENDER_VARIABLES:
             if name in program.names:
                 message = (
-                    f"must not use {name}, because definitions have no such variable; found {quote_value(program.text)}"
+                    f'must not use the variable "{name}", because this variable does not exist in definitions; found'
+                    f" the expression {quote_value(program.text)}"
                 )
                 yield build_field_finding(ComponentCodes.NOT_BAKEABLE, path, message)

@@ -185,7 +185,7 @@ class _Flattener:
         for path, program in iter_programs(use.condition.template.root):
             if program.names:
                 reason = "because their values are unknown when the type is flattened"
-                message = f"must not use variables, {reason}: {quote_value(program.text)}"
+                message = f"must not use variables, {reason}; found the expression {quote_value(program.text)}"
                 raise _FlattenError(
                     ComponentCodes.NOT_BAKEABLE.finding(
                         f"{format_path(path)} {message}", use.declared_by.location_of(path)
@@ -220,10 +220,17 @@ class _Flattener:
         other_instances = [other.use.instance for other in addons if other.key == key and other is not addon]
         if key is None:
             key_text = quote_value(to_camel_case(addon.qualified_name))
-            message = f'the key {key_text} of the addon "{addon.qualified_name}" is not a valid field name'
+            message = (
+                f'the name of the addon "{addon.qualified_name}" results in the key {key_text}, which is not a valid'
+                " field name"
+            )
             yield ComponentCodes.ADDON_KEY_INVALID.finding(message, location)
         elif key in self.plan.definition.schema.full["properties"] or other_instances:
-            owner = f"the key of {other_instances[0]}" if other_instances else "a field of the definition"
+            owner = (
+                f'the key of the addon instance "{other_instances[0]}"'
+                if other_instances
+                else "a field of the component definition"
+            )
             message = (
                 f'the addon instance "{use.instance}" has the key "{key}", which is also {owner}; keys must be unique'
             )
@@ -260,8 +267,10 @@ class _Flattener:
                 schema_of_variable = variables.get(reference.name)
                 if schema_of_variable and not [*select_declared_accesses(reference, schema_of_variable)]:
                     text = quote_value(program.text)
-                    requirement = "must name single fields, such as spec.port"
-                    message = f"{requirement}, because addons add fields to the same object: {text}"
+                    requirement = "must refer to single fields, such as spec.port"
+                    message = (
+                        f"{requirement}, because addons add fields to the same object; found the expression {text}"
+                    )
                     raise _FlattenError(
                         self._build_finding(
                             build_field_finding(ComponentCodes.NOT_BAKEABLE, path, message),
@@ -399,7 +408,7 @@ class _Flattener:
     def _build_finding(self, finding: FieldFinding, manifest: ConfigObject, path: DataPath) -> Finding:
         """Return an error at `path` of the component type. The cause is `finding` in the object `manifest`."""
         return ComponentCodes.NOT_BAKEABLE.finding(
-            f'the definition "{self.name}" cannot be generated, because of {manifest.key}: {finding.message}',
+            f'{manifest.key} prevents the generation of the definition "{self.name}": {finding.message}',
             self.plan.manifest.location_of(path),
         )
 

@@ -250,7 +250,9 @@ class ExpressionRewriter:
             if value is OMIT:
                 continue
             if key in result:
-                raise _build_error(entry.path, "must not have the same key as an earlier entry after flattening", key)
+                raise _build_error(
+                    entry.path, "must not have the same key as an earlier entry after flattening; found the key", key
+                )
             result[key] = value
         return result
 
@@ -292,7 +294,8 @@ def _format_object(
         # A render puts defaults between other fields, and sorts `parameters` and `envOverrides` as in the schema.
         raise _build_error(
             occurrence.path,
-            "must name single fields, such as spec.port, because the type sets some fields of the same object",
+            "must refer to single fields, such as spec.port, because the type sets some fields of the same object;"
+            " found the expression",
             occurrence.text,
         )
     nested = {
@@ -335,4 +338,4 @@ def _format_step(name: str | int) -> str:
 
 
 def _build_error(path: DataPath, message: str, text: str) -> FieldFindingError:
-    return FieldFindingError(build_field_finding(ComponentCodes.NOT_BAKEABLE, path, f"{message}: {quote_value(text)}"))
+    return FieldFindingError(build_field_finding(ComponentCodes.NOT_BAKEABLE, path, f"{message} {quote_value(text)}"))

@@ -37,8 +37,8 @@ class PatchBudget:
         self.remaining -= characters
         if self.remaining < 0:
             message = (
-                f"exceeds the limit of {MAX_PATCH_COST:,} written characters for all patches of a render; each"
-                " operation and each read also counts as some characters"
+                f"exceeds a limit: all patches of a render together can write at most {MAX_PATCH_COST:,} characters;"
+                " each operation and each read counts as additional characters"
             )
             raise FieldFindingError(build_field_finding(ComponentCodes.PATCH_TOO_LARGE, field_path, message))
 

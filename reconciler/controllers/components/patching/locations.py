@@ -116,7 +116,7 @@ class _PathWalk:
             for match in self._resolve_step(node, step, is_last=is_last):
                 if len(matches) == MAX_LOCATIONS:
                     raise self._build_error(
-                        ComponentCodes.PATH_TOO_MANY, f"must match at most {MAX_LOCATIONS:,} values"
+                        ComponentCodes.PATH_TOO_MANY, f"must match at most {MAX_LOCATIONS:,} values, but matches more"
                     )
                 matches.append(match)
         self.budget.charge(_LOCATION_COST * len(matches), self.field_path)
@@ -155,7 +155,8 @@ class _PathWalk:
     def _resolve_key(self, node: _Node, name: str, *, is_last: bool) -> Iterator[_Node]:
         if not node.is_missing and not isinstance(node.value, dict):
             raise self._build_error(
-                ComponentCodes.PATH_NOT_OBJECT, f"requires a map at {node}, which is {_describe_type(node.value)}"
+                ComponentCodes.PATH_NOT_OBJECT,
+                f"requires a map at {node}, but the value is {_describe_type(node.value)}",
             )
         value = ABSENT if node.is_missing else node.value.get(name, ABSENT)
         if self.op in _OPS_CREATING_PARENTS or value is not ABSENT or not (is_last or node.is_missing):
@@ -184,23 +185,24 @@ class _PathWalk:
         elif number == len(items) and is_last and self.op == "add":
             yield node.make_child(number, ABSENT)
         else:
+            size = f"has only {format_count(len(items), 'item')}" if items else "is empty"
             raise self._build_error(
                 ComponentCodes.PATH_INDEX_OUT_OF_RANGE,
-                f"must address an item of {node}, which has {format_count(len(items), 'item')}, not index"
-                f" {quote_value(number)}",
+                f"points to index {number} of {node}, but the list {size}",
             )
 
     def _get_list(self, node: _Node, *, or_none: bool = False) -> list[Any]:
         if isinstance(node.value, list):
             return node.value
-        expected = "a list or a missing value" if or_none else "a list"
+        expected = "a list or no value" if or_none else "a list"
         raise self._build_error(
-            ComponentCodes.PATH_NOT_ARRAY, f"requires {expected} at {node}, which is {_describe_type(node.value)}"
+            ComponentCodes.PATH_NOT_ARRAY,
+            f"requires {expected} at {node}, but the value is {_describe_type(node.value)}",
         )
 
     def _build_error(self, code: FindingCode, message: str) -> FieldFindingError:
         return FieldFindingError(
-            build_field_finding(code, self.field_path, f"{message}: {quote_value(self.path.text)}")
+            build_field_finding(code, self.field_path, f"{message}; the path is {quote_value(self.path.text)}")
         )
 
 

@@ -80,14 +80,15 @@ def _read_path(op: PatchOp, text: Any, field_path: DataPath) -> PatchPath | Fiel
             ComponentCodes.PATH_DASH_ONLY_ADD,
             field_path,
             f'must not end with - for the operation "{op}", because only "add" supports the position after'
-            " the last item:"
+            " the last item; the path is"
             f" {quote_value(text)}",
         )
     if path.can_match_many and op == "add":
         return build_field_finding(
             ComponentCodes.PATH_AMBIGUOUS_ADD,
             field_path,
-            f'must not end with a filter or wildcard for the operation "add"; use - or an index: {quote_value(text)}',
+            f'must not end with a filter or wildcard for the operation "add"; use - or an index; the path is'
+            f" {quote_value(text)}",
         )
     return path
 

@@ -117,7 +117,7 @@ class _PathParser:
     def parse(self) -> tuple[PathStep, ...]:
         if self._text in ("", "/"):
             raise self._build_error(
-                "must address a field; an operation cannot change the whole resource", ComponentCodes.PATH_ROOT
+                "must address a field, because an operation cannot change the whole resource", ComponentCodes.PATH_ROOT
             )
         if not self._text.startswith("/"):
             raise self._build_error("must begin with /")
@@ -252,7 +252,9 @@ class _PathParser:
         return quote_value(self._text[self._position - lookback :])
 
     def _build_error(self, message: str, code: FindingCode = ComponentCodes.PATH_SYNTAX) -> FieldFindingError:
-        return FieldFindingError(build_field_finding(code, self._field_path, f"{message}: {quote_value(self._text)}"))
+        return FieldFindingError(
+            build_field_finding(code, self._field_path, f"{message}; the path is {quote_value(self._text)}")
+        )
 
 
 def _is_closed(text: str, start: int) -> bool:

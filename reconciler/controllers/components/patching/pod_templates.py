@@ -96,9 +96,9 @@ def _build_duplicate_message(key: str, value: str, first: DataPath, second: Data
     both = " and ".join(
         f"{format_pointer(path)} ({_describe_writer((*path, key), tracker)})" for path in (first, second)
     )
-    return f"{key} must be unique, but {quote_value(value)} is used at {both}"
+    return f"the {key} {quote_value(value)} must be unique, but is used at {both}"
 
 
 def _describe_writer(path: DataPath, tracker: WriteTracker) -> str:
     writer = tracker.get_writer(path)
-    return f"set by {writer}" if writer else "set by the definition"
+    return f'set by the addon "{writer}"' if writer else "set by the definition"

@@ -118,9 +118,8 @@ class WriteTracker:
             lost_writes.pop(other, None)
             pointer = format_pointer(write.location)
             message = (
-                f'the addon "{instance}" overwrites {pointer}, which the addon "{other}" set to a different'
-                " value. The value of the addon "
-                f"that runs last applies; {_HINT}"
+                f'the addon "{instance}" overwrites the value that the addon "{other}" set at {pointer}. The value of'
+                f" the addon that runs last applies; {_HINT}"
             )
             yield from self._build_issue(ComponentCodes.LAST_WRITER_WINS, message, write.location, instance, other)
         verb = "removes" if op == "remove" else "overwrites"

@@ -137,6 +137,10 @@ def _build_addon_schema(addon: DeveloperAddon) -> Schema:
 
 
 def _build_collision_finding(addon: DeveloperAddon, definition: ComponentSchema) -> FieldFinding:
-    owner = "a field of the definition" if addon.key in definition.full["properties"] else "the key of another addon"
-    message = f'has the key "{addon.key}", which is also {owner}; keys must be unique'
+    owner = (
+        "a field of the component definition"
+        if addon.key in definition.full["properties"]
+        else "the key of another addon"
+    )
+    message = f'results in the key "{addon.key}", which is also {owner}; keys must be unique'
     return build_field_finding(ComponentCodes.ADDON_KEY_COLLISION, addon.path, message)

@@ -136,17 +136,21 @@ def _find_rule(marker: Marker, schema: Schema) -> _MarkerRule | None:
     if marker.key.startswith(_IGNORED_PREFIXES) or marker.key == "required":
         return None
     if marker.key == "immutable":
-        raise ShorthandError(CommonCodes.FEATURE_NOT_SUPPORTED, f"{marker.message_prefix}, which is not supported")
+        raise ShorthandError(
+            CommonCodes.FEATURE_NOT_SUPPORTED, f"{marker.message_prefix}, but this marker is not supported"
+        )
     rule = _MARKER_RULES.get(marker.key)
     if rule is None:
         allowed = (*_MARKER_RULES, "required")
         hint = f"; allowed markers: {', '.join(sorted(allowed))}{suggest_name(marker.key, allowed)}"
         raise ShorthandError(
-            ComponentCodes.SHORTHAND_UNKNOWN_MARKER, f"{marker.message_prefix}, which is unknown{hint}"
+            ComponentCodes.SHORTHAND_UNKNOWN_MARKER, f"{marker.message_prefix}, but this marker is unknown{hint}"
         )
     if rule.kinds and schema["type"] not in rule.kinds:
         types = " or ".join(rule.kinds)
-        message = f"{marker.message_prefix}, which applies only to the type {types}, but the type is {schema['type']}"
+        message = (
+            f"{marker.message_prefix}, but the type is {schema['type']}; this marker applies only to the type {types}"
+        )
         raise ShorthandError(ComponentCodes.SHORTHAND_MARKER_TYPE, message)
     return rule
 
@@ -158,12 +162,13 @@ def _read_value(marker: Marker, read_value: _ValueReader, schema: Schema) -> Any
         text = unquote(marker.value)
         if text is None:
             raise ShorthandError(
-                ComponentCodes.SHORTHAND_SYNTAX, f"{marker.message_prefix}, which has text after the closing quote"
+                ComponentCodes.SHORTHAND_SYNTAX,
+                f"{marker.message_prefix}, but the value has text after the closing quote",
             )
         return read_value(text, schema)
     except _ValueError as error:
         raise ShorthandError(
-            ComponentCodes.SHORTHAND_VALUE, f"{marker.message_prefix}, which must be {error}"
+            ComponentCodes.SHORTHAND_VALUE, f"{marker.message_prefix}; the value must be {error}"
         ) from None
 
 

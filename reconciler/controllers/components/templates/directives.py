@@ -219,28 +219,31 @@ class CompiledRule:
         try:
             value = evaluate_expression(self.program, bindings, budget, path)
         except FieldFindingError as error:
-            return self._build_failure(bindings, budget, f"; {error.field_finding.message}")
+            return self._build_failure(bindings, budget, error.field_finding.message)
         if value is True:
             return None
+        requirement = f"{quote_value(self.program.text)} must return true or false"
         return self._build_failure(
-            bindings, budget, "" if value is False else f"; it returns {_describe_result(value)}"
+            bindings, budget, "" if value is False else f"{requirement}, but returns {describe_value(value)}"
         )
 
     def _build_failure(self, bindings: Mapping[str, Any], budget: ExpressionBudget, details: str) -> FieldFinding:
         assert self.program is not None
         name = f" {quote_value(self.name)}" if self.name else ""
-        message = self._render_message(bindings, budget) or f"{quote_value(self.program.text)} must be true"
+        message = self._render_message(bindings, budget)
+        if not message and not details:
+            message = f"{quote_value(self.program.text)} must be true"
         return FieldFinding(
             ComponentCodes.VALIDATION_RULE_FAILED,
             self.path,
-            f"the rule{name} at {format_path(self.path)} is not met: {message}{details}",
+            f"the rule{name} at {format_path(self.path)} is not met: {'; '.join(filter(None, (message, details)))}",
         )
 
     def _render_message(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> str:
         try:
             message = self.message.render(bindings, budget)
         except FieldFindingError as error:
-            return error.field_finding.message
+            return f"its message cannot be shown, because {error.field_finding.message}"
         return "" if message is None or message is OMIT else render_literal(message)
 
 
@@ -252,7 +255,3 @@ def compile_rule(name: str, expression: str, message: str, path: DataPath, scope
     except FieldFindingError as error:
         return CompiledRule(name, path, None, message_template, (error.field_finding, *message_template.field_findings))
     return CompiledRule(name, path, program, message_template, message_template.field_findings)
-
-
-def _describe_result(value: Any) -> str:
-    return f"{describe_value(value)}, neither true nor false"

@@ -91,7 +91,7 @@ def _build_nested_finding(text: str, path: DataPath) -> FieldFinding:
 
 
 def _build_unterminated_finding(text: str, path: DataPath) -> FieldFinding:
-    message = f"must close every ${{ with }}; braces in quotes are ignored: {quote_value(text)}"
+    message = f"must close every ${{ with }} outside of quotes, but no }} closes {quote_value(text)}"
     return build_field_finding(ComponentCodes.TEMPLATE_UNTERMINATED, path, message)
 
 
@@ -106,7 +106,7 @@ def evaluate_expression(
     try:
         return convert_to_data(program.evaluate(bindings, budget))
     except ExpressionError as error:
-        hint = "; this limit applies to all expressions of the render" if error.code == CelCodes.CEL_BUDGET.name else ""
+        hint = "; all expressions of the render share this limit" if error.code == CelCodes.CEL_BUDGET.name else ""
         raise _build_evaluation_error(CelCodes.by_name[error.code], program, path, f"{error}{hint}") from None
     except ResultConversionError as error:
         code = ComponentCodes.TEMPLATE_KEY_TYPE if error.is_about_key else CelCodes.CEL_CONVERSION

@@ -118,7 +118,10 @@ class InterpolatedNode:
         return render_literal(value)
 
     def _build_result_error(self, code: FindingCode, program: CelProgram, result: str, hint: str) -> FieldFindingError:
-        message = f"contains text with the expression {quote_value(program.text)}, which returns {result}; {hint}"
+        message = (
+            f"contains the expression {quote_value(program.text)} inside a text, but the expression returns {result};"
+            f" {hint}"
+        )
         return FieldFindingError(build_field_finding(code, self.path, message))
 
 
@@ -178,7 +181,7 @@ def _render_key(
     if isinstance(key, str):
         return key
     result = "omit()" if key is OMIT else describe_value(key)
-    message = f"must have a string as key, but its expression returns {result}; use string()"
+    message = f"must have a string as key, but the expression of the key returns {result}; use string()"
     raise FieldFindingError(build_field_finding(ComponentCodes.TEMPLATE_KEY_TYPE, entry.path, message))
 
 

@@ -183,7 +183,9 @@ def test_required_developer_addon_must_be_active(opted: Any, codes: list[str]) -
     assert list_codes(result) == codes
     if codes:
         message = find_finding(result, codes[0]).message
-        assert message == 'MarketStall square/bread in fair: the addon "a" requires the addon "b", which is not in use'
+        assert (
+            message == 'MarketStall square/bread in fair: the addon "a" requires the addon "b", but "b" is not in use'
+        )
 
 
 @pytest.mark.parametrize(("condition", "codes"), [(TRUE, []), (FALSE, ["AddonRequirementMissing"])])
@@ -222,7 +224,7 @@ def test_conflicting_addons_are_refused_only_if_both_are_active(opted: Any, code
     refused = [item for item in list_findings(result) if item.severity == "error"]
     assert [item.message for item in refused] == (
         [
-            'MarketStall square/bread in fair: the addon "a" excludes the addon "b", but both addons are in use (one light is enough)'
+            'MarketStall square/bread in fair: the addon "a" excludes the addon "b" (reason: "one light is enough"), but both addons are in use; remove one of the two addons'
         ]
         if both_work
         else []
@@ -285,8 +287,8 @@ def test_duplicate_list_item_of_two_addons_is_reported() -> None:
 
     assert list_codes(result) == ["ListKeyDuplicate"]
     message = find_finding(result, "ListKeyDuplicate").message
-    assert "(set by a0/x)" in message
-    assert "(set by a0/y)" in message
+    assert '(set by the addon "a0/x")' in message
+    assert '(set by the addon "a0/y")' in message
 
 
 def test_duplicate_environment_variable_is_a_warning() -> None:

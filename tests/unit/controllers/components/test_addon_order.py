@@ -55,19 +55,19 @@ def format_order(names: str, **constraints: AddonOrderConstraints) -> str:
         pytest.param(
             "b a",
             {"a": AddonOrderConstraints(("a",))},
-            "AddonOrderCycle: a → a (a requires a)",
+            'AddonOrderCycle: a → a; causes of the cycle: "a" requires "a"',
             id="row-45-requires-itself",
         ),
         pytest.param(
             "a",
             {"a": AddonOrderConstraints(before=("a",))},
-            "AddonOrderCycle: a → a (a loadOrder.before a)",
+            'AddonOrderCycle: a → a; causes of the cycle: "a" has loadOrder.before "a"',
             id="itself",
         ),
         pytest.param(
             "a b",
             {"a": AddonOrderConstraints(before=("b",)), "b": AddonOrderConstraints(before=("a",))},
-            "AddonOrderCycle: a → b → a (a loadOrder.before b, b loadOrder.before a)",
+            'AddonOrderCycle: a → b → a; causes of the cycle: "a" has loadOrder.before "b", "b" has loadOrder.before "a"',
             id="row-47-each-before-the-other",
         ),
         pytest.param(
@@ -78,7 +78,7 @@ def format_order(names: str, **constraints: AddonOrderConstraints) -> str:
                 "m": AddonOrderConstraints(("z",)),
                 "a": AddonOrderConstraints(("z",)),
             },
-            "AddonOrderCycle: m → n → z → m (n loadOrder.after m, z requires n, m requires z)",
+            'AddonOrderCycle: m → n → z → m; causes of the cycle: "n" has loadOrder.after "m", "z" requires "n", "m" requires "z"',
             id="addon-outside-of-the-cycle-is-not-listed",
         ),
     ],
@@ -107,7 +107,7 @@ def test_cycle_is_reported_at_the_list_of_addons() -> None:
 
     assert isinstance(result, FieldFinding)
     assert result.path == AT
-    assert result.message.startswith("spec.platformAddons must not declare a cycle in the order of addons")
+    assert result.message.startswith("spec.platformAddons must not contain a cycle in the order of addons")
 
 
 @pytest.mark.parametrize(
@@ -115,25 +115,31 @@ def test_cycle_is_reported_at_the_list_of_addons() -> None:
     [
         pytest.param({}, [], id="nothing-declared"),
         pytest.param(
-            {"plat": AddonOrderConstraints(after=("dev",))}, ["plat loadOrder.after dev"], id="platform-after-developer"
+            {"plat": AddonOrderConstraints(after=("dev",))},
+            ['platform addon "plat", whose loadOrder.after contains the developer addon "dev"'],
+            id="platform-after-developer",
         ),
         pytest.param(
             {"dev": AddonOrderConstraints(before=("plat",))},
-            ["dev loadOrder.before plat"],
+            ['developer addon "dev", whose loadOrder.before contains the platform addon "plat"'],
             id="developer-before-platform",
         ),
         pytest.param({"dev": AddonOrderConstraints(after=("plat",))}, [], id="developer-after-platform"),
         pytest.param({"plat": AddonOrderConstraints(before=("dev",))}, [], id="platform-before-developer"),
         pytest.param({"plat": AddonOrderConstraints(after=("gone",))}, [], id="absent-addon"),
         pytest.param(
-            {"plat": AddonOrderConstraints(after=("dev", "dev"))}, ["plat loadOrder.after dev"], id="reported-once"
+            {"plat": AddonOrderConstraints(after=("dev", "dev"))},
+            ['platform addon "plat", whose loadOrder.after contains the developer addon "dev"'],
+            id="reported-once",
         ),
     ],
 )
 def test_unsatisfiable_order_is_reported(constraints: dict[str, AddonOrderConstraints], expected: list[str]) -> None:
     field_findings = find_unsatisfiable_order(["plat", "other"], ["dev"], constraints, AT)
 
-    assert [field_finding.message.partition("developer addons: ")[2] for field_finding in field_findings] == expected
+    assert [
+        field_finding.message.partition(", but")[0].partition("uses the ")[2] for field_finding in field_findings
+    ] == expected
     assert {field_finding.code.name for field_finding in field_findings} <= {"LoadOrderUnsatisfiable"}
 
 
@@ -200,7 +206,7 @@ def test_any_declarations_give_the_reference_order_or_a_cycle(instances, constra
     assert isinstance(result, FieldFinding) == (len(slow) < len(instances))
     if isinstance(result, FieldFinding):
         assert result == order_instances(instances, constraints, AT)
-        names = result.message.partition("addons: ")[2].partition(" (")[0].split(" → ")
+        names = result.message.partition("addons: ")[2].partition(";")[0].split(" → ")
         declared = {(first.addon, second.addon) for first, second in list_order_pairs(instances, constraints)}
         assert names[0] == names[-1] == min(names)
         assert set(pairwise(names)) <= declared

@@ -121,8 +121,9 @@ def test_two_bindings_for_one_environment_are_refused() -> None:
 
     assert list_codes(result) == ["EnvBindingDuplicate"]
     assert len([item for item in list_findings(result) if item.code == "EnvBindingDuplicate"]) == 2
-    assert " to an environment, but these do: EnvBinding square/again and EnvBinding square/bread-fair" in (
-        find_finding(result, "EnvBindingDuplicate").message
+    assert (
+        "EnvBinding square/again and EnvBinding square/bread-fair bind the same component to the same environment"
+        in (find_finding(result, "EnvBindingDuplicate").message)
     )
     assert [stalled_variant.owner.key.name for stalled_variant in result.stalled] == ["again", "bread-fair"]
     assert result.variants == ()
@@ -171,7 +172,7 @@ def test_environment_without_clusters_is_reported(texts: list[str], why: str) ->
 
     assert "EnvironmentNotFound" in list_codes(result)
     message = find_finding(result, "EnvironmentNotFound").message
-    assert message == f"spec.environment must name an environment that has clusters: {why}"
+    assert message == f"spec.environment must refer to an environment with clusters, but {why}"
     assert find_stalled(result).conditions[0].reason == "EnvironmentNotFound"
     assert result.variants == ()
 
@@ -209,7 +210,10 @@ def test_an_unknown_cluster_is_a_warning() -> None:
     result = reconcile([cluster(), *STALLS, component(), binding(), environment(clusters=["east", "moon"])])
 
     assert list_codes(result) == ["UnknownCluster"]
-    assert find_finding(result, "UnknownCluster").message == 'spec.clusters[1]: no cluster has the name "moon"'
+    assert (
+        find_finding(result, "UnknownCluster").message
+        == 'spec.clusters[1] must be the name of a cluster, but no cluster has the name "moon"'
+    )
     assert len(result.variants) == 1
 
 

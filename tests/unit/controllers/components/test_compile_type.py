@@ -89,7 +89,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [type_with_addons(componentDefinitionRef={"name": "stall", "version": "2"})],
             "DefinitionVersionMismatch",
-            'must be "", but is "2"; the component definition has the version ""',
+            'is "2", but ComponentDefinition stall has no version; remove the field',
             8,
             id="1-no-version",
         ),
@@ -133,7 +133,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [annotator("3a", "developer"), type_with_addons(allow=[allowed("3a")])],
             "AddonKeyInvalid",
-            'of the addon "3a" is not a valid field name',
+            'the name of the addon "3a" results in the key "3a", which is not a valid field name',
             10,
             id="3-no-key",
         ),
@@ -162,7 +162,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [addon_with_parameters("a", n="string"), type_with_addons(platform("a", "x", {"n": "${spec.a}"}))],
             "ConfigExpressionNotAllowed",
-            "spec.platformAddons[0].config.n must be a plain value; only templates can contain expressions",
+            "spec.platformAddons[0].config.n must not contain an expression, because only templates can contain expressions",
             12,
             id="4-expression",
         ),
@@ -172,7 +172,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
                 type_with_addons(platform("a", "x", {"n": {"m": ["x", "a ${b}"]}})),
             ],
             "ConfigExpressionNotAllowed",
-            "config.n.m[1] must be a plain value",
+            "config.n.m[1] must not contain an expression",
             15,
             id="4-expression-deep-inside",
         ),
@@ -196,7 +196,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
                 type_with_addons(allow=[allowed("a", {"n": "${x}"})]),
             ],
             "ConfigExpressionNotAllowed",
-            "defaults.n must be a plain value",
+            "defaults.n must not contain an expression",
             12,
             id="4-expression-in-defaults",
         ),
@@ -218,7 +218,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [addon_with_targets("a", {"resourceType": "Job"}), type_with_addons(A)],
             "AddonIncompatible",
-            "Addon a is not compatible: its spec.targets match no resource in ComponentDefinition stall",
+            "Addon a is not compatible, because its spec.targets match no resource in ComponentDefinition stall",
             9,
             id="5-fits-nothing",
         ),
@@ -254,7 +254,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [annotator("a", requires=["b"]), type_with_addons(A)],
             "AddonRequirementMissing",
-            'the addon "a" requires the addon "b", which is not in use',
+            'the addon "a" requires the addon "b", but "b" is not in use',
             9,
             id="6-required",
         ),
@@ -275,14 +275,14 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [addon_with_conflict("a", "b"), annotator("b"), type_with_addons(A, B)],
             "AddonConflict",
-            '" excludes the addon "b", but both addons are in use (no',
+            '" excludes the addon "b" (reason: "no room"), but both addons are in use',
             9,
             id="6-row-48-the-first-excludes",
         ),
         pytest.param(
             [annotator("a"), addon_with_conflict("b", "a"), type_with_addons(A, B)],
             "AddonConflict",
-            '" excludes the addon "a", but both addons are in use',
+            '" excludes the addon "a" (reason: "no room"), but both addons are in use',
             11,
             id="6-row-48-the-second-excludes",
         ),
@@ -304,14 +304,14 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [addon_with_order("a", before=["b"]), addon_with_order("b", before=["a"]), type_with_addons(A, B)],
             "AddonOrderCycle",
-            "a → b → a (a loadOrder.before b, b loadOrder.before a)",
+            'a → b → a; causes of the cycle: "a" has loadOrder.before "b", "b" has loadOrder.before "a"',
             8,
             id="7-row-47-a-cycle",
         ),
         pytest.param(
             [annotator("a", requires=["a"]), type_with_addons(A)],
             "AddonOrderCycle",
-            "a → a (a requires a)",
+            'a → a; causes of the cycle: "a" requires "a"',
             8,
             id="7-row-45-itself",
         ),
@@ -322,7 +322,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
                 type_with_addons(allow=BOTH),
             ],
             "AddonOrderCycle",
-            "spec.developerAddons.allowed must not declare a cycle in the order of addons",
+            "spec.developerAddons.allowed must not contain a cycle in the order of addons",
             9,
             id="7-allowed",
         ),
@@ -333,7 +333,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
                 type_with_addons(A, allow=[allowed("b")]),
             ],
             "LoadOrderUnsatisfiable",
-            "a loadOrder.after b",
+            'spec uses the platform addon "a", whose loadOrder.after contains the developer addon "b", but platform addons',
             5,
             id="7-a-platform-addon-after-an-allowed-one",
         ),
@@ -344,7 +344,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
                 type_with_addons(A, allow=[allowed("b")]),
             ],
             "LoadOrderUnsatisfiable",
-            "b loadOrder.before a",
+            'spec uses the developer addon "b", whose loadOrder.before contains the platform addon "a", but platform addons',
             5,
             id="7-an-allowed-one-before-a-platform-addon",
         ),
@@ -356,7 +356,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
                 type_with_addons(allow=[allowed("a-b"), allowed("a.b")]),
             ],
             "AddonKeyCollision",
-            'has the key "aB", which is also the key of another addon',
+            'results in the key "aB", which is also the key of another addon',
             11,
             id="8-two-keys",
         ),
@@ -379,7 +379,8 @@ def test_row_50_addon_key_equal_to_a_definition_field() -> None:
 
     assert list_codes(result) == ["AddonKeyCollision"]
     assert (
-        'has the key "aB", which is also a field of the definition' in find_finding(result, "AddonKeyCollision").message
+        'results in the key "aB", which is also a field of the component definition'
+        in find_finding(result, "AddonKeyCollision").message
     )
 
 
@@ -474,7 +475,7 @@ def test_missing_instance_id_is_an_info() -> None:
     (item,) = list_findings(result)
     assert (item.code, item.severity) == ("InstanceIdImplicit", "info")
     assert item.message == (
-        'the addon "a" has no instanceId, so that the ID of the instance is "default"; set instanceId, so that resource names stay the same when a second'
+        'the addon "a" has no instanceId, so the ID of the instance is "default"; set instanceId, so that resource names stay the same when a second'
         " instance is added"
     )
 

@@ -120,7 +120,7 @@ def test_many_target_searches_exceed_the_limit() -> None:
 
     assert list_codes(result) == ["PatchTooLarge"]
     assert (
-        "fix/i: spec.patches[0].target exceeds the limit of 4,000,000 written characters"
+        "fix/i: spec.patches[0].target exceeds a limit: all patches of a render together can write at most 4,000,000 characters"
         in find_finding(result, "PatchTooLarge").message
     )
 

@@ -190,7 +190,7 @@ def test_component_of_an_unknown_kind_is_reported(kind: str, hint: str) -> None:
     assert list_codes(result) == ["ComponentTypeNotFound"]
     message = find_finding(result, "ComponentTypeNotFound").message
     assert message.startswith(
-        f'{kind} square/bread: no ComponentType generates the kind "{kind}"; generated kinds: "MarketStall"'
+        f'no ComponentType generates the kind of {kind} square/bread; generated kinds: "MarketStall"'
     )
     assert hint in message
     assert read_ready(result, kind, "bread") == ("False", "ComponentTypeNotFound")
@@ -214,7 +214,7 @@ def test_type_that_is_not_ready_stops_only_its_components() -> None:
     assert [variant.target.package for variant in result.variants] == ["components/fair/square/bread"]
     message = find_stalled(result, "cake-fair").conditions[0].message
     assert message == (
-        "Broken square/cake uses ComponentType broken, which is not ready:"
+        "Broken square/cake uses ComponentType broken, which is not ready, because"
         ' no ComponentDefinition has the name "none"; existing names: "stall"'
     )
 

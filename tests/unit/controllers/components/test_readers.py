@@ -191,7 +191,7 @@ def test_invalid_object_name_is_refused(kind: str, name: str) -> None:
     ((code, message),) = read_object_findings(kind, name=name)
 
     assert code == INVALID[kind]
-    assert message.startswith(f'metadata.name must be a valid object name: "{name}" must ')
+    assert message.startswith(f'metadata.name is not a valid object name: "{name}" must ')
 
 
 @pytest.mark.parametrize("kind", ["Component", "MarketStall"])
@@ -206,7 +206,7 @@ def test_component_name_must_be_a_valid_path_segment(kind: str) -> None:
 def test_a_namespace_must_be_a_valid_name(kind: str) -> None:
     ((code, message),) = read_object_findings(kind, namespace="a.b")
     assert code == INVALID[kind]
-    assert "must be a valid namespace name" in message
+    assert "is not a valid namespace name" in message
 
 
 @pytest.mark.parametrize("kind", ["ComponentDefinition", "Addon", "ComponentType", "Environment"])
@@ -376,8 +376,10 @@ ADDON = "AddonInvalid"
             {"condition": "spec.on"}, "ConditionType", 'that returns one of them, but is "spec.on"', id="condition"
         ),
         pytest.param({"condition": "${spec.on}"}, "CelUndefinedField", "spec has no field 'on'", id="unknown-field"),
-        pytest.param({"condition": "${item}"}, "CelUndeclared", "undeclared variable 'item'", id="undeclared"),
-        pytest.param({"condition": "${target}"}, "CelUndeclared", "undeclared variable 'target'", id="no-target-yet"),
+        pytest.param({"condition": "${item}"}, "CelUndeclared", "the variable 'item' is not declared", id="undeclared"),
+        pytest.param(
+            {"condition": "${target}"}, "CelUndeclared", "the variable 'target' is not declared", id="no-target-yet"
+        ),
         pytest.param({"targets": {}}, "TargetInvalid", "spec.targets must be a list, but is {}", id="targets"),
         pytest.param({"targets": [{}]}, "TargetEmpty", "spec.targets[0] must have at least one of", id="target-empty"),
         pytest.param(
@@ -479,7 +481,7 @@ ADDON = "AddonInvalid"
         pytest.param(
             addon_spec_with_patch(condition="${item}", forEach="${[true]}"),
             "CelUndeclared",
-            "undeclared variable 'item'",
+            "the variable 'item' is not declared",
             id="condition-of-a-patch-comes-before-its-loop",
         ),
         pytest.param(
@@ -552,7 +554,10 @@ ADDON = "AddonInvalid"
             {"patches": [annotate("x", "${a ${b}}")]}, "TemplateNested", "must not contain ${ inside", id="nested"
         ),
         pytest.param(
-            {"patches": [annotate("x", "${a")]}, "TemplateUnterminated", "must close every ${ with }", id="no-end"
+            {"patches": [annotate("x", "${a")]},
+            "TemplateUnterminated",
+            "must close every ${ with } outside of quotes",
+            id="no-end",
         ),
         pytest.param(
             {"creates": [create(manifest(data="${target.kind}"))]},
@@ -737,7 +742,7 @@ def test_name_of_the_flattened_definition_must_be_valid() -> None:
     )[1]
 
     assert finding.code == TYPE
-    assert finding.message.startswith("metadata.annotations.reconciler.dev/bake must be a valid object name")
+    assert finding.message.startswith("metadata.annotations.reconciler.dev/bake is not a valid object name")
 
 
 COMPONENT = "ComponentInvalid"

@@ -102,7 +102,7 @@ def test_invalid_object_is_refused(template: Template, why: str) -> None:
 
     assert list_codes(result) == ["RenderedObjectInvalid"]
     output = find_finding(result, "RenderedObjectInvalid")
-    title = "MarketStall square/bread in fair: spec.resources[0].template must render a valid Kubernetes resource: "
+    title = "MarketStall square/bread in fair: spec.resources[0].template renders an invalid Kubernetes resource: "
     assert output.message.startswith(title)
     assert why in output.message
     assert (output.location.file, output.location.object) == ("02.yaml", "ComponentDefinition/_cluster/stall")
@@ -130,7 +130,7 @@ def test_invalid_object_after_a_patch_names_the_addon(change: Any) -> None:
     result = reconcile(config_of_templates(manifest(), addons=[addon("a0", {"patches": [change]})]))
 
     assert list_codes(result) == ["RenderedObjectInvalid"]
-    assert find_finding(result, "RenderedObjectInvalid").message.endswith('; these addons patched it: "a0/i"')
+    assert find_finding(result, "RenderedObjectInvalid").message.endswith('; addons that patched the resource: "a0/i"')
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_addon_cannot_change_the_namespace() -> None:
 
     message = find_finding(result, "NamespaceNotAllowed").message
     assert message.endswith(
-        'its namespace must be the namespace of the component ("square"), but is "other"; these addons patched it: "a0/i"'
+        'with the namespace "other", but must use the namespace of the component, "square"; addons that patched the resource: "a0/i"'
     )
 
 
@@ -171,29 +171,29 @@ def addon_that_creates(name: str, **more: Any) -> str:
 @pytest.mark.parametrize(
     ("templates", "addons", "who"),
     [
-        pytest.param([manifest(), manifest()], [], "r0 of the definition and r1 of the definition", id="two-resources"),
-        pytest.param([manifest()], [addon_that_creates("bread", id="c")], "r0 of the definition and c of a0/i", id="an-addons"),
-        pytest.param([manifest()], [addon_that_creates("bread")], "r0 of the definition and a0-i-0 of a0/i", id="without-an-id"),
+        pytest.param([manifest(), manifest()], [], 'the resource "r0" of the definition and the resource "r1" of the definition', id="two-resources"),
+        pytest.param([manifest()], [addon_that_creates("bread", id="c")], 'the resource "r0" of the definition and the resource "c" of the addon "a0/i"', id="an-addons"),
+        pytest.param([manifest()], [addon_that_creates("bread")], 'the resource "r0" of the definition and the resource "a0-i-0" of the addon "a0/i"', id="without-an-id"),
         pytest.param(
-            [manifest()], [addon_that_creates("y", id="c", forEach="${[1, 2]}")], "the creators are two iterations of c of a0/i",
+            [manifest()], [addon_that_creates("y", id="c", forEach="${[1, 2]}")], 'the object is created by two iterations of the resource "c" of the addon "a0/i"',
             id="two-rounds",
         ),
         pytest.param(
-            [manifest(), incomplete_manifest(metadata={"name": "bread"})], [], "r0 of the definition and r1 of the definition",
+            [manifest(), incomplete_manifest(metadata={"name": "bread"})], [], 'the resource "r0" of the definition and the resource "r1" of the definition',
             id="one-without-a-namespace",
         ),
         pytest.param(
             [manifest(), incomplete_manifest(metadata={"name": "b", "namespace": "square"})],
             [addon("a0", {"patches": [patch("replace", "/metadata/name", "same")]})],
-            "r0 of the definition and r1 of the definition", id="renamed-by-an-addon",
+            'the resource "r0" of the definition and the resource "r1" of the definition', id="renamed-by-an-addon",
         ),
         pytest.param(
             [{**manifest(), "apiVersion": "a.io/v1"}, {**manifest(), "apiVersion": "a.io/v2"}], [],
-            "r0 of the definition and r1 of the definition", id="two-versions",
+            'the resource "r0" of the definition and the resource "r1" of the definition', id="two-versions",
         ),
         pytest.param(
             [{**manifest(), "kind": "Till"}, {**manifest(), "kind": "TILL"}], [],
-            "r0 of the definition and r1 of the definition", id="kinds-that-would-be-one-file",
+            'the resource "r0" of the definition and the resource "r1" of the definition', id="kinds-that-would-be-one-file",
         ),
     ],
 )  # fmt: skip

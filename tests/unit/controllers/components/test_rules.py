@@ -41,7 +41,7 @@ def type_with_rules(*rules: Any) -> str:
     ("rule", "message"),
     [
         pytest.param(LOW, 'the rule "low" at spec.validation.rules[0] is not met: size is 5', id="false"),
-        pytest.param({"expression": "spec.size"}, 'it returns 5, neither true nor false', id="no-boolean"),
+        pytest.param({"expression": "spec.size"}, '"spec.size" must return true or false, but returns 5', id="no-boolean"),
         pytest.param({"expression": "1 / 0 > 0"}, "division by zero", id="cannot-be-evaluated"),
         pytest.param({"expression": "spec.size < 3"}, '"spec.size < 3" must be true', id="no-message"),
         pytest.param({**LOW, "message": "${spec.size / 0}"}, 'rule "low" at spec', id="message-that-fails"),

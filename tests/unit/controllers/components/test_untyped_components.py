@@ -162,7 +162,7 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL, annotator("3x", "developer")],
             untyped_component(platform("3x")),
             "AddonKeyInvalid",
-            'of the addon "3x" is not a valid field name',
+            'the name of the addon "3x" results in the key "3x", which is not a valid field name',
             id="key",
         ),
         pytest.param(
@@ -190,14 +190,14 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL, annotator("x", "developer", requires=["y"])],
             untyped_component(platform("x")),
             "AddonRequirementMissing",
-            '" requires the addon "y", which is not in use',
+            '" requires the addon "y", but "y" is not in use',
             id="what-it-requires",
         ),
         pytest.param(
             [STALL, annotator("x", "developer", targets=[{"resourceType": "Job"}])],
             untyped_component(platform("x")),
             "AddonIncompatible",
-            "Addon x is not compatible: its spec.targets match no resource in ComponentDefinition stall",
+            "Addon x is not compatible, because its spec.targets match no resource in ComponentDefinition stall",
             id="fit",
         ),
         pytest.param(

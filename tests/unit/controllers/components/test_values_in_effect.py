@@ -117,7 +117,7 @@ def test_values_of_a_component(of: Any, overrides: Any, changed: Any) -> None:
         pytest.param(
             {"nest": None},
             "NotOverridable",
-            "nest contains fields that are declared in parameters",
+            "nest must not be null, because it contains fields that are declared in parameters",
             11,
             id="null-for-what-holds-one",
         ),

@@ -58,7 +58,11 @@ def test_override_without_matching_cluster_is_reported() -> None:
     ("text", "reason"),
     [
         pytest.param("${nonsense(}", '"${nonsense(}" cannot be evaluated: the expression is incomplete', id="no-cel"),
-        pytest.param("${cluster.name}", "undeclared variable 'cluster'; declared: global", id="an-unknown-variable"),
+        pytest.param(
+            "${cluster.name}",
+            "the variable 'cluster' is not declared; declared variables: global",
+            id="an-unknown-variable",
+        ),
         pytest.param("", "an expression must not be empty", id="empty"),
     ],
 )

@@ -172,7 +172,9 @@ def test_text_that_yaml_reads_as_another_type_is_reported(
         pytest.param("${global.greenhouse.baseDomain}", "set the setting `rules.base_domain`", id="no-domain"),
         pytest.param(f"${{{M}.baseDomain}}", "no such key: baseDomain (line 1, column 28)", id="no-domain-of-metadata"),
         pytest.param("${global.greenhouse.teamNames}", "no such key: teamNames", id="injected-no-more"),
-        pytest.param("${cluster.name}", "undeclared variable 'cluster'; declared: global", id="other-variable"),
+        pytest.param(
+            "${cluster.name}", "the variable 'cluster' is not declared; declared variables: global", id="other-variable"
+        ),
         pytest.param("${1 +}", '"${1 +}" cannot be evaluated: the expression is incomplete', id="no-cel"),
         pytest.param("${{'a': 1}}", "\"${{'a': 1}\" cannot be evaluated", id="a-brace-ends-a-placeholder"),
         pytest.param("${1 / 0}", "division by zero", id="arithmetic"),

@@ -502,7 +502,7 @@ def test_variable_that_only_a_render_has_is_refused(name: str) -> None:
 
     assert code == "NotBakeable"
     assert (
-        f'spec.patches[0].patch.value must not use {name}, because definitions have no such variable; found "size({name}) > 0"'
+        f'spec.patches[0].patch.value must not use the variable "{name}", because this variable does not exist in definitions; found the expression "size({name}) > 0"'
         in message
     )
 
@@ -510,27 +510,27 @@ def test_variable_that_only_a_render_has_is_refused(name: str) -> None:
 REFUSED = [
     pytest.param(
         build_addon(patch("/spec/x", 1, condition="${env.name == 'live'}")),
-        "must not use env, because its value is unknown before a render; found \"env.name == 'live'\"",
+        'must not use the variable "env", because its value is unknown before a render; found the expression "env.name == \'live\'"',
         id="condition-of-a-patch",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1), condition="${metadata.name == 'x'}"),
-        "must not use metadata, because its value is unknown before a render; found \"metadata.name == 'x'\"",
+        'must not use the variable "metadata", because its value is unknown before a render; found the expression "metadata.name == \'x\'"',
         id="condition",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, target={"resourceId": "${metadata.name}"})),
-        "spec.patches[0].target.resourceId must not use metadata, because its value is unknown before a render",
+        'spec.patches[0].target.resourceId must not use the variable "metadata", because its value is unknown before a render',
         id="target",
     ),
     pytest.param(
         build_addon(patch("/metadata/labels/${build.image}", 1)),
-        'spec.patches[0].patch.path must not use build, because its value is unknown before a render; found "build.image"',
+        'spec.patches[0].patch.path must not use the variable "build", because its value is unknown before a render; found the expression "build.image"',
         id="path",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, forEach="${workload.zones}")),
-        'spec.patches[0].forEach must not use workload, because its value is unknown before a render; found "workload.zones"',
+        'spec.patches[0].forEach must not use the variable "workload", because its value is unknown before a render; found the expression "workload.zones"',
         id="loop",
     ),
     pytest.param(
@@ -583,7 +583,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1), validation={"rules": [{"expression": "env.name != ''", "message": "no"}]}),
-        "must only use fields that the type sets, because definitions cannot contain rules; found \"env.name != ''\"",
+        "must only use fields that the type sets, because definitions cannot contain rules; found the expression \"env.name != ''\"",
         id="rule",
     ),
     pytest.param(
@@ -591,7 +591,7 @@ REFUSED = [
             patch("/spec/x", "${spec}", condition="${spec.on}"),
             env={"on": "boolean | default=true", "n": "integer | default=1"},
         ),
-        'must name single fields, such as spec.port, because the type sets some fields of the same object: "spec"',
+        'must refer to single fields, such as spec.port, because the type sets some fields of the same object; found the expression "spec"',
         id="values-of-which-some-decide-on-placement",
     ),
     pytest.param(
@@ -601,7 +601,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/spec/x", "${parameters}"), fields={"a": "string | default=a", "b": "string | default=b"}),
-        'must name single fields, such as spec.port, because the type sets some fields of the same object: "parameters"',
+        'must refer to single fields, such as spec.port, because the type sets some fields of the same object; found the expression "parameters"',
         id="section-of-which-some-is-fixed",
     ),
 ]
@@ -614,7 +614,7 @@ def test_addon_that_cannot_be_flattened_is_refused(addon: dict[str, Any], expect
     refusals = build_setup(addon, config=config).list_refusals()
 
     assert [code for code, _ in refusals] == ["NotBakeable"]
-    assert refusals[0][1].startswith('the definition "mill-with-everything" cannot be generated, because of Addon')
+    assert refusals[0][1].startswith('Addon a prevents the generation of the definition "mill-with-everything": ')
     assert expected in refusals[0][1]
 
 
@@ -628,7 +628,7 @@ OTHERS = [
         [
             (
                 "AddonKeyCollision",
-                'grain/default" has the key "grain", which is also a field of the definition',
+                'grain/default" has the key "grain", which is also a field of the component definition',
             )
         ],
         id="key-of-a-field",
@@ -640,8 +640,14 @@ OTHERS = [
             [{"name": "a-b"}, {"name": "a", "instanceId": "b"}],
         ),
         [
-            ("AddonKeyCollision", '/b" has the key "aB", which is also the key of a-b/default; keys must be unique'),
-            ("AddonKeyCollision", 'a-b/default" has the key "aB", which is also the key of a/b; keys must be unique'),
+            (
+                "AddonKeyCollision",
+                '/b" has the key "aB", which is also the key of the addon instance "a-b/default"; keys must be unique',
+            ),
+            (
+                "AddonKeyCollision",
+                'a-b/default" has the key "aB", which is also the key of the addon instance "a/b"; keys must be unique',
+            ),
         ],
         id="key-of-another-addon",
     ),
@@ -651,7 +657,7 @@ OTHERS = [
             {"3d": build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})},
             [{"name": "3d"}],
         ),
-        [("AddonKeyInvalid", 'the key "3d" of the addon "3d" is not a valid field name')],
+        [("AddonKeyInvalid", 'the name of the addon "3d" results in the key "3d", which is not a valid field name')],
         id="no-key",
     ),
     pytest.param(
@@ -674,7 +680,7 @@ OTHERS = [
             build_addon(patch("/spec/x", 1), condition="${false}"),
             build_addon(patch("/spec/x", 1), dependencies={"requires": [{"addon": "a"}]}),
         ),
-        [("AddonRequirementMissing", '" requires the addon "a", which is not in use')],
+        [("AddonRequirementMissing", '" requires the addon "a", but "a" is not in use')],
         id="what-is-required-does-not-work",
     ),
     pytest.param(
@@ -683,9 +689,15 @@ OTHERS = [
             build_addon(creates=[{**MAP, "x": "${resources}"}]),
         ),
         [
-            ("NotBakeable", "Addon a: spec.patches[0].patch.value must not use target"),
-            ("NotBakeable", "Addon a: spec.patches[0].patch.value must not use addon"),
-            ("NotBakeable", "Addon b: spec.creates[0].x must not use resources"),
+            ("NotBakeable", 'spec.patches[0].patch.value must not use the variable "target"'),
+            (
+                "NotBakeable",
+                'Addon a prevents the generation of the definition "mill-with-everything": spec.patches[0].patch.value must not use the variable "addon"',
+            ),
+            (
+                "NotBakeable",
+                'Addon b prevents the generation of the definition "mill-with-everything": spec.creates[0].x must not use the variable "resources"',
+            ),
         ],
         id="every-addon-is-reported",
     ),
@@ -730,7 +742,12 @@ OTHERS = [
             },
             [{"name": "a"}],
         ),
-        [("NotBakeable", "must name single fields, such as spec.port, because addons add fields to the same object")],
+        [
+            (
+                "NotBakeable",
+                "must refer to single fields, such as spec.port, because addons add fields to the same object",
+            )
+        ],
         id="definition-that-uses-all-fields",
     ),
 ]

@@ -89,7 +89,9 @@ def test_missing_location_is_reported_with_the_number_of_items() -> None:
     with pytest.raises(FieldFindingError) as raised:
         apply_operation({"c": [1, 2]}, build_operation("replace", "/c/[5]/d", 1), PatchBudget())
 
-    message = 'spec.patches[0].patch.path must address an item of /c, which has 2 items, not index 5: "/c/[5]/d"'
+    message = (
+        'spec.patches[0].patch.path points to index 5 of /c, but the list has only 2 items; the path is "/c/[5]/d"'
+    )
     assert raised.value.field_finding.message == message
     assert raised.value.field_finding.path == (*AT, "path")
 
@@ -281,7 +283,8 @@ def test_exponential_growth_exceeds_the_budget() -> None:
             apply_operation(document, build_operation("add", f"/a/k{number}", copy.copy(document["a"])), allowance)
 
     with pytest.raises(
-        FieldFindingError, match="exceeds the limit of 4,000,000 written characters for all patches of a render"
+        FieldFindingError,
+        match="exceeds a limit: all patches of a render together can write at most 4,000,000 characters",
     ):
         double_repeatedly()
 
@@ -300,7 +303,7 @@ def test_cost_of_a_search_is_counted(path: str) -> None:
             apply_operation(document, patch_operation, allowance, skip_missing=True)
 
     with pytest.raises(
-        FieldFindingError, match="each operation and each read also counts as some characters"
+        FieldFindingError, match="each operation and each read counts as additional characters"
     ) as raised:
         apply_repeatedly()
     assert raised.value.field_finding.code.name == "PatchTooLarge"

@@ -392,6 +392,6 @@ def test_both_writers_of_a_duplicate_are_named() -> None:
     document, _, writers = apply_steps(deployment(volumes=[{"name": "tmp"}]), [*steps, (C, "remove", f"{place}/0")])
     notes = check_duplicate_list_keys(document, writers)
 
-    message = f'name must be unique, but "data" is used at {place}/0 (set by disk/one) and {place}/1 (set by disk/two)'
+    message = f'the name "data" must be unique, but is used at {place}/0 (set by the addon "disk/one") and {place}/1 (set by the addon "disk/two")'
     assert [note.message for note in notes] == [message]
     assert [note.is_error for note in notes] == [True]

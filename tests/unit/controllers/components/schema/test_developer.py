@@ -67,10 +67,14 @@ def test_absent_field_does_not_enable_the_addon() -> None:
     ("keys", "message"),
     [
         pytest.param(
-            ["image"], 'allowed[0].name has the key "image", which is also a field of the definition', id="row-50-field"
+            ["image"],
+            'allowed[0].name results in the key "image", which is also a field of the component definition',
+            id="row-50-field",
         ),
         pytest.param(
-            ["a", "a"], 'allowed[1].name has the key "a", which is also the key of another addon', id="another-addon"
+            ["a", "a"],
+            'allowed[1].name results in the key "a", which is also the key of another addon',
+            id="another-addon",
         ),
     ],
 )

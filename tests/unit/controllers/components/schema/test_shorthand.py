@@ -156,7 +156,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             "boolean | default=yes",
             "ShorthandValue",
-            "has the marker default=yes at column 11, which must be true or false",
+            "has the marker default=yes at column 11; the value must be true or false",
             id="row-3-yes",
         ),
         pytest.param('string | enum="a,,b"', "ShorthandValue", "without empty values", id="row-4-empty-item"),
@@ -227,7 +227,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             "string | defalt=a",
             "ShorthandUnknownMarker",
-            'has the marker defalt=a at column 10, which is unknown; allowed markers: default, description, enum, example, exclusiveMaximum, exclusiveMinimum, format, maxItems, maxLength, maxProperties, maximum, minItems, minLength, minProperties, minimum, multipleOf, nullable, pattern, queryContainers, queryResources, required, title, uniqueItems; did you mean "default"?',
+            'has the marker defalt=a at column 10, but this marker is unknown; allowed markers: default, description, enum, example, exclusiveMaximum, exclusiveMinimum, format, maxItems, maxLength, maxProperties, maximum, minItems, minLength, minProperties, minimum, multipleOf, nullable, pattern, queryContainers, queryResources, required, title, uniqueItems; did you mean "default"?',
             id="unknown-marker",
         ),
         pytest.param(
@@ -242,7 +242,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             "string | minimum=1",
             "ShorthandMarkerType",
-            "minimum=1 at column 10, which applies only to the type integer or number, but the type is string",
+            "minimum=1 at column 10, but the type is string; this marker applies only to the type integer or number",
             id="wrong-type",
         ),
         pytest.param("boolean | enum=true", "ShorthandMarkerType", "but the type is boolean", id="enum-of-booleans"),
@@ -250,7 +250,10 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
             "integer | minLength=1", "ShorthandMarkerType", "applies only to the type string", id="length-of-a-number"
         ),
         pytest.param(
-            "string | uniqueItems=true", "ShorthandMarkerType", "applies only to the type array, but", id="unique-text"
+            "string | uniqueItems=true",
+            "ShorthandMarkerType",
+            "but the type is string; this marker applies only to the type array",
+            id="unique-text",
         ),
         pytest.param(
             "[]string | queryContainers=true",

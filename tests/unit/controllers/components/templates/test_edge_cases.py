@@ -110,7 +110,7 @@ def test_example_expressions(text: str, value: Any) -> None:
         pytest.param(
             "${spec.doors.map(d, {name: d.name, port: d.number})}",
             "CelUndeclared",
-            "undeclared variable 'name'",
+            "the variable 'name' is not declared",
             id="keys-without-quotes",
         ),
         pytest.param(

@@ -43,9 +43,9 @@ RULE = 'the rule "enough" at spec.validation.rules[1] is not met: '
         pytest.param("spec.count > 5", "${spec.count}", "3", id="rendered-to-a-number"),
         pytest.param("spec.count > 5", "", '"spec.count > 5" must be true', id="no-message"),
         pytest.param("spec.count > 5", "${omit()}", '"spec.count > 5" must be true', id="omitted-message"),
-        pytest.param("spec.count", "say", "say; it returns 3, neither true nor false", id="no-bool"),
-        pytest.param("null", "say", "say; it returns null, neither true nor false", id="null"),
-        pytest.param("'true'", "say", 'say; it returns "true", neither true nor false', id="text"),
+        pytest.param("spec.count", "say", 'say; "spec.count" must return true or false, but returns 3', id="no-bool"),
+        pytest.param("null", "say", 'say; "null" must return true or false, but returns null', id="null"),
+        pytest.param("'true'", "say", 'say; "\'true\'" must return true or false, but returns "true"', id="text"),
     ],
 )
 def test_rule_that_is_not_met(expression: str, message: str, text: str) -> None:
@@ -65,7 +65,7 @@ def test_rule_that_is_not_met(expression: str, message: str, text: str) -> None:
         pytest.param(
             "false",
             "x${null}",
-            ("spec.validation.rules[1].message contains text with the expression",),
+            ("its message cannot be shown, because spec.validation.rules[1].message contains the expression",),
             id="message-too",
         ),
     ],

@@ -87,13 +87,17 @@ def test_template_can_omit_itself() -> None:
     ("data", "code", "path", "message"),
     [
         pytest.param(
-            "a${null}", "TemplateNullInText", (), 'text with the expression "null", which returns null', id="null"
+            "a${null}",
+            "TemplateNullInText",
+            (),
+            'the expression "null" inside a text, but the expression returns null',
+            id="null",
         ),
         pytest.param(
             "a${omit()}",
             "TemplateOmitInText",
             (),
-            "which returns omit(); omit() can only remove a complete value",
+            "but the expression returns omit(); omit() can only remove a complete value",
             id="omit",
         ),
         pytest.param(
@@ -147,8 +151,15 @@ def test_render_errors_are_reported(data: Any, code: str, path: tuple[str | int,
         pytest.param("${}", "CelSyntax", "the expression is incomplete", id="empty"),
         pytest.param("a ${spec.count +}", "CelSyntax", "is incomplete (line 1, column 13)", id="syntax"),
         pytest.param("a ${spec.count\n = 1}", "CelSyntax", "write == to compare (line 2, column 2)", id="second-line"),
-        pytest.param("${nope}", "CelUndeclared", "undeclared variable 'nope'; declared: build, env,", id="undeclared"),
-        pytest.param("${target.kind}", "CelUndeclared", "undeclared variable 'target'", id="not-in-this-place"),
+        pytest.param(
+            "${nope}",
+            "CelUndeclared",
+            "the variable 'nope' is not declared; declared variables: build, env,",
+            id="undeclared",
+        ),
+        pytest.param(
+            "${target.kind}", "CelUndeclared", "the variable 'target' is not declared", id="not-in-this-place"
+        ),
         pytest.param(
             "${spec.nope}", "CelUndefinedField", "spec has no field 'nope'; existing fields: any, ", id="field"
         ),
@@ -161,7 +172,7 @@ def test_render_errors_are_reported(data: Any, code: str, path: tuple[str | int,
         pytest.param("${" + "1+" * 2100 + "1}", "CelTooLong", "4096 are allowed", id="long"),
         pytest.param("${" + "[" * 200 + "]" * 200 + "}", "CelTooDeep", "nested more than 100 levels deep", id="deep"),
         pytest.param("${a ${b}}", "TemplateNested", "must not contain ${ inside an expression", id="nested"),
-        pytest.param("${'a", "TemplateUnterminated", "must close every ${ with }", id="unterminated"),
+        pytest.param("${'a", "TemplateUnterminated", "must close every ${ with } outside of quotes", id="unterminated"),
     ],
 )
 def test_errors_are_reported_before_a_render(text: str, code: str, message: str) -> None:
@@ -294,7 +305,8 @@ def test_budget_applies_to_the_whole_render(data: Any, limits: ExpressionLimits)
 
     assert caught.value.field_finding.code.name == "CelBudget"
     assert re.search(
-        "applies to all expressions of the render|exceeds the budget of the render", caught.value.field_finding.message
+        "all expressions of the render share this limit|exceeds the budget of the render",
+        caught.value.field_finding.message,
     )
     assert budget.steps < 0 or budget.bytes < 0
     assert compile_with_limits("${spec.text}", limits).render(bindings, ExpressionBudget(limits)) == "a" * 500
