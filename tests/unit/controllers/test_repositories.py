@@ -111,7 +111,7 @@ def test_metadata_is_read() -> None:
             {"git": {"repo": URL, "branch": "a..b"}},
             8,
             "NameNotUsable",
-            f'spec.git.branch "a..b" is invalid: {validate_ref_name("a..b")}',
+            f"spec.git.branch is invalid: {validate_ref_name('a..b')}",
             id="branch-that-git-refuses",
         ),
         pytest.param(

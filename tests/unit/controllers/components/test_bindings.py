@@ -209,7 +209,10 @@ def test_an_unknown_cluster_is_a_warning() -> None:
     result = reconcile([cluster(), *STALLS, component(), binding(), environment(clusters=["east", "moon"])])
 
     assert list_codes(result) == ["UnknownCluster"]
-    assert find_finding(result, "UnknownCluster").message == 'spec.clusters[1]: no cluster has the name "moon"'
+    assert (
+        find_finding(result, "UnknownCluster").message
+        == 'spec.clusters[1] is "moon", but there is no cluster with this name'
+    )
     assert len(result.variants) == 1
 
 
