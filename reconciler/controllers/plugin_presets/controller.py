@@ -305,7 +305,7 @@ def _find_cluster_change(request: PluginRequest, targets: PluginTargets) -> Find
     if not published_clusters or request.target.repository in published_clusters:
         return None
     message = (
-        f'spec.clusterName must be "{published_clusters[0]}", because the Plugin is already published on this cluster,'
+        f'spec.clusterName must be "{published_clusters[0]}", because the Plugin is already published on this cluster'
         f' and cannot move to cluster "{request.target.repository}"'
     )
     return PluginCodes.IMMUTABLE_FIELD_CHANGED.finding(message, request.manifest.location_of(("spec", "clusterName")))

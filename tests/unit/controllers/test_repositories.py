@@ -104,7 +104,7 @@ def test_metadata_is_read() -> None:
             {"git": {"repo": URL, "tagPrefix": ["v"]}},
             8,
             "RepositoryInvalid",
-            "spec.git.tagPrefix must be a string, but is a list; put the value in quotes",
+            "spec.git.tagPrefix must be a string, but is a list",
             id="prefix-of-a-type",
         ),
         pytest.param(
