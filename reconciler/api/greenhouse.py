@@ -56,11 +56,11 @@ OPTION_LIST_TEXTS: Mapping[tuple[str, str], str] = {
     ("tuple_type", "clusterOptionOverrides"): "{path} must be a list of mappings",
     ("model_type", "clusterOptionOverrides[]"): "{path} must be a mapping with clusterName and overrides",
     ("missing", "type"): f"{{path}} must be {describe_choice(OPTION_TYPES)}, but is missing",
-    ("model_type", "valueFrom"): "{path} must be a mapping with the key secret",
+    ("model_type", "valueFrom"): "{path} must be a mapping with the field secret",
     ("model_type", "secret"): "{path} must be a mapping with a name and a key",
 }
 OPTION_LIST_TEMPLATES = MessageTemplates(by_field=OPTION_LIST_TEXTS)
-_REF_TEXT = "{path} must name a plugin definition"
+_REF_TEXT = "{path} must be set to the name of a plugin definition"
 _PATHS_TEXT = "{path} must be a list of paths that is not empty"
 _PLUGIN_TEMPLATES = MessageTemplates(
     by_field={
@@ -81,9 +81,12 @@ _REF_MISSING, _NAME_INVALID, SELECTOR_INVALID = "DefinitionRefMissing", "PluginN
 def validate_release_name(name: str) -> str:
     """Return the reason why a release name is invalid in Helm. Return "" if the name is valid."""
     if len(name) > _MAX_RELEASE_NAME_LENGTH:
-        return f"at most {_MAX_RELEASE_NAME_LENGTH} characters, but {quote_value(name)} has {len(name)}"
+        return f"{quote_value(name)} has {len(name)} characters instead of at most {_MAX_RELEASE_NAME_LENGTH}"
     if not _RELEASE_NAME.fullmatch(name):
-        return f'lower-case letters, digits and "-", in parts joined by single ".", but is {quote_value(name)}'
+        return (
+            f'{quote_value(name)} must contain only lower-case letters, digits, "-" and ".", and each part between dots'
+            " must start and end with a letter or digit"
+        )
     return ""
 
 
@@ -203,7 +206,7 @@ class PluginDefinitionSpec(ApiModel):
         for index, option in _iterate_mappings(data.get("options")):
             name = option.get("name")
             if isinstance(name, str) and name in names:
-                text = f"{{path}} must not declare {quote_option_name(name)} again"
+                text = f"{{path}} must be unique, but an earlier option has the name {quote_option_name(name)} too"
                 yield FieldIssue(text, ("options", index, "name"), "DuplicateOptionDefinition")
             elif isinstance(name, str):
                 names.add(name)
@@ -278,8 +281,10 @@ class WaitForReference(ApiModel):
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue unless exactly one of name and pluginPreset is set."""
         if bool(data.get("name")) == bool(data.get("pluginPreset")):
-            error = "not both" if data.get("name") else "both are missing"
-            yield FieldIssue(f"{{path}} must have either name or pluginPreset; {error}", code="WaitForInvalid")
+            found = "has both" if data.get("name") else "both are missing"
+            yield FieldIssue(
+                f"{{path}} must have the field name or the field pluginPreset, but {found}", code="WaitForInvalid"
+            )
 
 
 class WaitForItem(ApiModel):
@@ -304,7 +309,7 @@ def _find_repeated_references(items: object) -> Iterator[FieldIssue]:
         for field in ("name", "pluginPreset"):
             name = reference.get(field) if isinstance(reference, Mapping) else None
             if isinstance(name, str) and (field, name) in references:
-                text = f"{{path}} must not name {quote_value(name)} again"
+                text = f"{{path}} refers to {quote_value(name)} again; remove one of the two entries"
                 yield FieldIssue(text, ("waitFor", index, "pluginRef"), "WaitForDuplicate")
             elif isinstance(name, str) and name:
                 references.add((field, name))
@@ -332,7 +337,7 @@ class PluginFields(ApiModel):
     option_values: PluginOptionValues = _OPTIONS
     release_namespace: str = Field("", description="Namespace on the cluster for the Helm release.")
     release_name: Annotated[
-        str, check_text(validate_release_name, "{path} must be a valid Helm release name", "ReleaseNameInvalid")
+        str, check_text(validate_release_name, "{path} is not a valid Helm release name", "ReleaseNameInvalid")
     ] = Field(
         "",
         description="Name of the Helm release. The default is the name of the chart.",
@@ -445,7 +450,7 @@ class PluginPreset(Manifest):
         """Yield an issue for a preset name that is not valid as a prefix of Plugin names or as a label value."""
         name = _get_name(data)
         if error := validate_name_segment(name):
-            text = f"{{path}} must be a valid prefix of Plugin names: {error}"
+            text = f"{{path}} is not a valid prefix of Plugin names: {error}"
             yield FieldIssue(text, ("metadata", "name"), _NAME_INVALID)
         elif len(name) > MAX_LABEL_CHARACTERS:
             text = (
@@ -525,4 +530,4 @@ class Plugin(Manifest):
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue for an object name that is not valid as the name of a folder."""
         if error := validate_name_segment(_get_name(data)):
-            yield FieldIssue(f"{{path}} must be a valid folder name: {error}", ("metadata", "name"), _NAME_INVALID)
+            yield FieldIssue(f"{{path}} is not a valid folder name: {error}", ("metadata", "name"), _NAME_INVALID)

@@ -154,7 +154,7 @@ class PluginOption(ApiModel):
         """Yield an issue for an invalid name, for a default of the wrong type, and for an invalid `regex`."""
         name, option_type, default = data.get("name"), data.get("type"), data.get("default")
         if isinstance(name, str) and name and (error := check_option_name(name)):
-            yield FieldIssue(f"{{path}} {error}: {quote_option_name(name)}", ("name",))
+            yield FieldIssue(f"{{path}} {quote_option_name(name)} {error}", ("name",))
         # Do not check the default if the type is invalid: the option may be a secret, and an error can contain the
         # default.
         if default is not None and option_type in OPTION_TYPES and (error := check_default(option_type, default)):
@@ -197,14 +197,16 @@ class ValueFromSource(ApiModel):
         """Yield issues: a `ref` to a Plugin or preset, a missing name or key, `key` not equal to `secret.key`."""
         secret, key = data.get("secret"), data.get("key")
         if data.get("ref") is not None:
-            yield FieldIssue("{path} must be omitted: only references to secrets are supported", ("ref",), _UNSUPPORTED)
+            yield FieldIssue(
+                "{path} must be omitted, because only references to secrets are supported", ("ref",), _UNSUPPORTED
+            )
             return
         values = {"name": secret, "key": key}
         path: DataPath = ()
         if isinstance(secret, Mapping):
             values, path = {name: secret.get(name) for name in values}, ("secret",)
             if key is not None and key != values["key"]:
-                yield FieldIssue("{path} must be omitted or equal to the key in secret", ("key",), _ALIAS_CONFLICT)
+                yield FieldIssue("{path} must be omitted or equal to secret.key", ("key",), _ALIAS_CONFLICT)
         elif secret is not None and not isinstance(secret, str):
             return
         for name, value in values.items():
@@ -264,14 +266,16 @@ class PluginOptionValue(ApiModel):
             yield FieldIssue("{path} must be a string that is not empty", ("name",), _NAME_INVALID)
         elif error := check_option_name(option_name):
             field = "path" if name is None else "name"
-            yield FieldIssue(f"{{path}} {error}: {quote_option_name(option_name)}", (field,), _NAME_INVALID)
+            yield FieldIssue(f"{{path}} {quote_option_name(option_name)} {error}", (field,), _NAME_INVALID)
         sources = [source for source in _SOURCES if source in data]
         if not sources:
-            subject = f"{', '.join(_SOURCES)} for {quote_option_name(option_name)}"
-            yield FieldIssue(f"{{path}} must have one of {subject}; null is not a value", code=_NO_SOURCE)
+            subject = f" for the option {quote_option_name(option_name)}" if option_name else ""
+            text = f"{{path}} must have value, valueFrom or expression{subject}; null is not a value"
+            yield FieldIssue(text, code=_NO_SOURCE)
         elif len(sources) > 1:
-            subject = f"{', '.join(sources)} for {quote_option_name(option_name)}"
-            yield FieldIssue(f"{{path}} must have only one of {subject}", code=_MULTIPLE_SOURCES)
+            found = f"{', '.join(sources[:-1])} and {sources[-1]}"
+            text = f"{{path}} must set the option {quote_option_name(option_name)} with only one field, but has {found}"
+            yield FieldIssue(text, code=_MULTIPLE_SOURCES)
 
     @property
     def option_name(self) -> str:

@@ -20,7 +20,7 @@ _TEMPLATES = {
     "api_version": "apiVersion must be {choice}, but is {value}",
     "missing": "{path} must be set",
     "string_too_short": "{path} must be a string that is not empty",
-    "string_type": "{path} must be a string{found}; put the value in quotes",
+    "string_type": "{path} must be a string{found}{quotes_hint}",
     "bool_type": "{path} must be true or false{found}",
     "int_type": "{path} must be a whole number{found}",
     "greater_than_equal": "{path} must be at least {limit}{found}",
@@ -40,9 +40,8 @@ class MessageTemplates:
     """The message templates of a family of kinds.
 
     A template can contain `{path}`, `{parent}`, `{lower_parent}`, `{found}`, `{value}`, `{allowed}`, `{choice}`,
-    `{name}`, `{limit}` and `{suggestion}`. `{parent}` is the path of the mapping that contains the field. `{found}` is
-    ", but is " and the value. `{choice}` is the quoted
-    allowed values.
+    `{name}`, `{limit}`, `{quotes_hint}` and `{suggestion}`. `{parent}` is the path of the mapping that contains the
+    field. `{found}` is ", but is " and the value. `{choice}` is the quoted allowed values.
 
     Attributes:
         by_type: Templates by pydantic's error type. They replace the default templates.
@@ -85,6 +84,8 @@ def format_error_message(
         "lower_parent": format_path(path[:-1]).lower(),
         "name": name,
         "found": "" if is_hidden else f", but is {describe_value(error['input'])}",
+        # Suggest no quotes for a list or mapping, because only a scalar can be a string without quotes.
+        "quotes_hint": "" if isinstance(error["input"], list | Mapping) else "; put the value in quotes",
         "value": "" if is_hidden else describe_value(error["input"]),
         "allowed": ", ".join(allowed),
         "choice": describe_choice(allowed),

@@ -181,5 +181,5 @@ def remove_targetless_variants(result: ControllerResult, fleet: FleetConfig, cat
 
 
 def _create_missing_target_finding(cluster: ConfigObject, name: str) -> Finding:
-    message = f"cluster {name} has no target for its packages: create a Repository for the cluster, or set `fleet.url`"
+    message = f"cluster {name} has no target for its packages; create a Repository for the cluster, or set `fleet.url`"
     return ControllerCodes.NO_DESTINATION.finding(message, cluster.location)

@@ -290,6 +290,7 @@ def _get_list(value: object) -> list[object]:
 
 def _create_reserved_branch_finding(config_object: ConfigObject, branch: str, use: str) -> Finding:
     message = (
-        f'spec.git.branch "{branch}" is reserved: {use}; use another branch, such as clusters/{config_object.key.name}'
+        f'spec.git.branch "{branch}" is reserved, because {use}; use another branch, such as'
+        f' "clusters/{config_object.key.name}"'
     )
     return ControllerCodes.NAME_NOT_USABLE.finding(message, config_object.location_of(("spec", "git", "branch")))

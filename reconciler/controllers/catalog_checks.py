@@ -176,8 +176,8 @@ def _create_unknown_kind_finding(group: str, kind: str, objects: Sequence[Config
 
 def _create_placement_finding(manifest: ConfigObject) -> Finding:
     message = (
-        f"{manifest.key} is placed on no cluster; name clusters in metadata.annotations.{CLUSTERS_ANNOTATION}, or a"
-        " propagation policy in a label"
+        f"{manifest.key} is not placed on any cluster; write the names of clusters in"
+        f" metadata.annotations.{CLUSTERS_ANNOTATION}, or add the label of a propagation policy"
     )
     return ControllerCodes.KAFKA_NOT_PLACED.finding(message, manifest.location)
 

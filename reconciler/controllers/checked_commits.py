@@ -35,7 +35,9 @@ class CheckedCommit:
         if not self.problem or not self.is_required:
             return self.problem
         consequence = (
-            f"commit {self.commit[:12]} stays in use" if self.commit else "no commit of this ref was verified before"
+            f"commit {self.commit[:12]} stays in use"
+            if self.commit
+            else "there is no earlier verified commit that can stay in use"
         )
         return f"{self.problem}; {consequence}; {_NEXT_STEP}"
 

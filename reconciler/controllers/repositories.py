@@ -103,7 +103,8 @@ def read_repository(manifest: ConfigObject) -> Repository | tuple[Finding, ...]:
     # Append "x" to the prefix for the check, because a valid prefix such as "app/" is not a valid ref name.
     for field_name, value, ref_name in (("branch", branch, branch), ("tagPrefix", prefix, f"{prefix}x")):
         if error := validate_ref_name(ref_name):
-            message = f'spec.git.{field_name} "{value}" is invalid: {error}'
+            subject = f"spec.git.{field_name}" if value == ref_name else f'spec.git.{field_name} "{value}"'
+            message = f"{subject} is invalid: {error}"
             location = manifest.location_of(("spec", "git", field_name))
             return (ControllerCodes.NAME_NOT_USABLE.finding(message, location),)
     return Repository(

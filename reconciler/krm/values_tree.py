@@ -54,10 +54,15 @@ def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
 class PlaceError(ValueError):
     """Raised if a value cannot be placed at its path in the Helm values."""
 
-    def __init__(self, message: str, conflicting_name: str = "") -> None:
+    def __init__(
+        self, message: str, conflicting_name: str = "", required_kind: str = "", path: str = "", found_kind: str = ""
+    ) -> None:
         super().__init__(message, conflicting_name)
         self.message = message
         self.conflicting_name = conflicting_name
+        self.required_kind = required_kind
+        self.path = path
+        self.found_kind = found_kind
 
 
 @dataclass
@@ -89,11 +94,9 @@ class ValuesTree:
         required_kind = "a list" if isinstance(step, int) else "a map"
         creators = (self.creators.get(steps[:end], "") for end in range(len(steps), 0, -1))
         creator = next(filter(None, creators), "")
-        return PlaceError(
-            f"requires {required_kind} at {format_option_name(steps)}, where {creator or 'a lower layer'} sets "
-            f"{_format_kind(value)}",
-            creator,
-        )
+        path, found_kind = format_option_name(steps), _format_kind(value)
+        message = f"requires {required_kind} at {path}, where {creator or 'a lower layer'} sets {found_kind}"
+        return PlaceError(message, creator, required_kind, path, found_kind)
 
     def _count_list_items(self, container: Any, steps: tuple[PathStep, ...]) -> None:
         new_items = sum(step + 1 for step in steps if isinstance(step, int))

@@ -48,7 +48,7 @@ class VerifiedInputs:
             self._record(key, object_id, commit)
             return CheckedCommit(commit)
         name = ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
-        problem = f"{mirror.url}: commit {commit[:12]} of {name} {check.problem}"
+        problem = f"commit {commit[:12]} of {name} in {mirror.url} {check.problem}"
         if self._mode == "warn":
             return CheckedCommit(commit, problem, is_required=False)
         return CheckedCommit(self._find_last_verified(mirror, key), problem)

@@ -93,7 +93,7 @@ def test_the_last_verified_commit_stays_in_use(upstream: Upstream, signatures: S
     for process in (verifier, upstream.open()):
         checked = upstream.check(process, upstream.new)
         assert checked.commit == upstream.old
-        assert checked.problem == f"{upstream.mirror.url}: commit {upstream.new[:12]} of main {UNSIGNED}"
+        assert checked.problem == f"commit {upstream.new[:12]} of main in {upstream.mirror.url} {UNSIGNED}"
         assert f"; commit {upstream.old[:12]} stays in use; sign the commit" in checked.message
         assert checked.create_finding().severity is Severity.ERROR
     signatures.problems.clear()
@@ -108,7 +108,7 @@ def test_no_commit_is_used_if_none_was_verified(upstream: Upstream, signatures: 
     checked = upstream.check(upstream.open(), upstream.new)
 
     assert checked.commit is None
-    assert "no commit of this ref was verified before" in checked.message
+    assert "there is no earlier verified commit" in checked.message
 
 
 def test_another_ref_has_its_own_verified_commit(upstream: Upstream, signatures: Signatures) -> None:

@@ -192,8 +192,8 @@ def test_a_selector_without_clusters_is_reported_with_the_existing_labels(tmp_pa
 @pytest.mark.parametrize(
     ("written", "text"),
     [
-        pytest.param("  deploymnt: true", 'spec.deploymnt: unknown field; did you mean "deployment"?', id="spec"),
-        pytest.param("    branche: x", 'spec.git.branche: unknown field; did you mean "branch"?', id="git"),
+        pytest.param("  deploymnt: true", 'spec.deploymnt is an unknown field; did you mean "deployment"?', id="spec"),
+        pytest.param("    branche: x", 'spec.git.branche is an unknown field; did you mean "branch"?', id="git"),
         pytest.param("  description: ours", "", id="a-field-of-porch"),
         pytest.param("  owner: us", "", id="an-unknown-field"),
     ],

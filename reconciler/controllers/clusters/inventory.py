@@ -78,7 +78,7 @@ def read_inventory(catalog: Catalog, repositories: Repositories) -> ClusterInven
     findings: dict[ObjectKey, Finding] = {}
     for manifest in _list_cluster_objects(catalog, repositories):
         if error := validate_name_segment(manifest.key.name):
-            message = f"metadata.name must be a valid cluster name: {error}"
+            message = f"metadata.name is not a valid cluster name: {error}"
             findings[manifest.key] = ControllerCodes.NAME_NOT_USABLE.finding(
                 message, manifest.location_of(("metadata", "name"))
             )

@@ -141,10 +141,7 @@ def _check_cluster_names(environment: Environment, inventory: ClusterInventory) 
     for index, name in enumerate(environment.spec.clusters):
         if name not in inventory.clusters and name not in inventory.uncertain_names:
             guess = suggest_name(name, sorted(inventory.clusters))
-            message = (
-                f"spec.clusters[{index}] must be the name of a cluster, but no cluster has the name"
-                f" {quote_value(name)}{guess}"
-            )
+            message = f"spec.clusters[{index}] is {quote_value(name)}, but there is no cluster with this name{guess}"
             yield ControllerCodes.UNKNOWN_CLUSTER.finding(
                 message, environment.manifest.location_of(("spec", "clusters", index))
             )

@@ -294,7 +294,10 @@ class _ComponentRender:
         for use in self.uses:
             layer = self.overrides.get(use.instance)
             if layer and use.role == "developer" and use.instance not in active_instances:
-                message = f"{format_path(layer.path)} has no effect: the condition of {use.instance} is false"
+                message = (
+                    f"{format_path(layer.path)} has no effect, because the condition of the addon {use.instance} is"
+                    " false"
+                )
                 self.add_findings(
                     [ControllerCodes.OVERRIDE_UNUSED.finding(message, layer.manifest.location_of(layer.path))]
                 )

@@ -39,13 +39,13 @@ def _lint_environments(snapshot: ComponentSnapshot, inventory: ClusterInventory)
         selector = environment.selector
         if selector is not None and not any(selector.matches(labels) for labels in label_sets):
             reason = explain_no_match(list_requirements(selector), label_sets, "cluster")
-            message = f"spec.clusterSelector matches no cluster: {reason}"
+            message = f"spec.clusterSelector matches no cluster, because {reason}"
             location = environment.manifest.location_of(("spec", "clusterSelector"))
             yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(message, location)
         elif (
             name not in used_names and snapshot.environments.clusters_by_name[name] and not snapshot.bindings.unresolved
         ):
-            yield _build_unused_finding(environment.manifest, "no EnvBinding names this environment")
+            yield _build_unused_finding(environment.manifest, "no EnvBinding refers to this environment")
 
 
 def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
@@ -61,7 +61,7 @@ def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     addons = {name for model in types for name in model.addon_names}
     addons |= {name for component in untyped_components for name in component.addon_names}
     yield from _find_unused(
-        snapshot.definition_index.addons, addons, "no ComponentType or Component refers to the addon", snapshot
+        snapshot.definition_index.addons, addons, "no ComponentType or Component uses this addon", snapshot
     )
 
 
@@ -95,7 +95,8 @@ def _lint_components(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     for component in snapshot.components.by_name.values():
         if component.key not in bound_keys:
             yield _build_unused_finding(
-                component.manifest, "no EnvBinding refers to the component; the component runs in no environment"
+                component.manifest,
+                "no EnvBinding refers to this component, so that the component runs in no environment",
             )
 
 

@@ -59,7 +59,7 @@ def _find_idle_targets(manifest: ConfigObject, spec: PackageVariantSetSpec, cata
         if not any(selection.selector.matches(candidate.labels) for candidate in named_candidates):
             field = _get_selector_field(manifest, index)
             reason = _explain_empty_selection(selection, candidates, named_candidates, manifest.key.namespace)
-            message = f"spec.targets[{index}].{field} matches no object: {reason}"
+            message = f"spec.targets[{index}].{field} matches no object, because {reason}"
             yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(
                 message, manifest.location_of(("spec", "targets", index, field))
             )

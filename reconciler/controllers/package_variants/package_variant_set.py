@@ -290,7 +290,7 @@ def _build_result(
 ) -> ControllerResult:
     deletions = guard_deletions(
         expansion, inputs.children.get(manifest.key, ()), manifest.annotations, inputs.max_delete_percent,
-        inputs.blocked_counts.get(manifest.key, {}), manifest.key.reference,
+        inputs.blocked_counts.get(manifest.key, {}), str(manifest.key),
     )  # fmt: skip
     variants, statuses = set_variants
     return ControllerResult(

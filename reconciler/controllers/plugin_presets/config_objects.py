@@ -152,8 +152,8 @@ def _read_cluster_options(spec: PluginPresetSpec, lists: _OptionLists) -> Mappin
         layer = lists.create_layer(PRESET_CLUSTER_OPTIONS, (*path, "overrides"), override.overrides)
         if name in options_by_cluster:
             message = (
-                f"{format_path(first_paths[name])} and {format_path(path)} both name the cluster"
-                f" {quote_value(name)}; name each cluster only once"
+                f"{format_path(first_paths[name])} and {format_path(path)} are both for the cluster"
+                f" {quote_value(name)}; use only one entry for each cluster"
             )
             error = lists.add_finding(PluginCodes.DUPLICATE_CLUSTER_OVERRIDE, message, path)
             first = options_by_cluster[name]

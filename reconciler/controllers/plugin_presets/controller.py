@@ -177,7 +177,7 @@ class _PresetPass:
         )
         path = (*requester.plugin_path, "pluginDefinitionRef")
         reason = self.snapshot.explain_missing_definition(key)
-        message = f"{requester.manifest.key} has an unusable plugin definition: {reason}"
+        message = f"{requester.manifest.key} refers to {reason}"
         return code.finding(message, requester.manifest.location_of(path))
 
     def read_plugins(self) -> None:
@@ -305,8 +305,8 @@ def _find_cluster_change(request: PluginRequest, targets: PluginTargets) -> Find
     if not published_clusters or request.target.repository in published_clusters:
         return None
     message = (
-        f'spec.clusterName must be "{published_clusters[0]}", because the Plugin is published on this cluster, not'
-        f' "{request.target.repository}"'
+        f'spec.clusterName must be "{published_clusters[0]}", because the Plugin is already published on this cluster'
+        f' and cannot move to cluster "{request.target.repository}"'
     )
     return PluginCodes.IMMUTABLE_FIELD_CHANGED.finding(message, request.manifest.location_of(("spec", "clusterName")))
 

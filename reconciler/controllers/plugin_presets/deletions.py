@@ -123,8 +123,8 @@ def _decide(
     if is_deletion_prevented(preset):
         examples = format_list(["/".join(location) for location in deletions])
         return DeletionDecision(
-            f"the annotation {PREVENT_DELETION_ANNOTATION} of {preset.key} prevents the deletion of Plugins. These"
-            f" Plugins are {examples}",
+            f"the annotation {PREVENT_DELETION_ANNOTATION} of {preset.key} prevents the deletion of Plugins that the"
+            f" preset no longer requests: {examples}",
             existing_count,
         )
     acknowledged_hashes, blocked_counts = (

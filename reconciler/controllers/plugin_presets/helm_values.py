@@ -18,7 +18,9 @@ from reconciler.lazy_dataclasses import dataclass
 class PathConflict:
     """The reason why the Helm values cannot contain the value of the option `name`.
 
-    `conflicting_name` is the other option that causes the conflict. It is "" if no other option causes the conflict.
+    `conflicting_name` is the other option that causes the conflict. `message` is then a sentence about both options.
+    If no other option causes the conflict, `conflicting_name` is "", and `message` continues a sentence about the
+    option.
     """
 
     name: str
@@ -50,8 +52,17 @@ def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
         try:
             tree.place(steps, name, value)
         except PlaceError as error:
-            conflicts.append(PathConflict(name, error.conflicting_name, error.message))
+            conflicts.append(PathConflict(name, error.conflicting_name, _format_message(name, error)))
     return HelmValues(tree.values, tuple(conflicts))
+
+
+def _format_message(name: str, error: PlaceError) -> str:
+    if not error.conflicting_name:
+        return error.message
+    return (
+        f'"{name}" requires {error.required_kind} at "{error.path}", but "{error.conflicting_name}" sets'
+        f" {error.found_kind} there"
+    )
 
 
 def _get_sort_key(steps: tuple[PathStep, ...]) -> tuple[tuple[bool, int, str], ...]:

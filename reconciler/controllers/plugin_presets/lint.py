@@ -20,7 +20,7 @@ from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.config_objects import OverrideLayer, read_plugin, read_preset
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache
-from reconciler.controllers.plugin_presets.option_expressions import check_option_expression
+from reconciler.controllers.plugin_presets.option_expressions import check_option_expression, format_expression_errors
 from reconciler.controllers.plugin_presets.option_layers import LayerOptions
 from reconciler.controllers.plugin_presets.snapshot import PresetSnapshot, read_preset_snapshot, select_clusters
 from reconciler.controllers.plugin_presets.status import OWNER_LABEL
@@ -57,7 +57,7 @@ def _find_idle_presets(snapshot: PresetSnapshot) -> Iterator[Finding]:
         namespace = manifest.key.namespace
         label_sets = [cluster.labels for cluster in snapshot.clusters.get_clusters(namespace).values()]
         reason = explain_no_match(list_requirements(preset.selector), label_sets, f'Cluster in namespace "{namespace}"')
-        message = f"spec.clusterSelector matches no cluster, so that no Plugin is created: {reason}"
+        message = f"spec.clusterSelector matches no cluster and no Plugin is created, because {reason}"
         yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(
             message, manifest.location_of(("spec", "clusterSelector"))
         )
@@ -81,7 +81,7 @@ def _find_idle_selectors(override: OverrideLayer, snapshot: PresetSnapshot) -> I
         selector = selection.selector
         if selector is not None and not any(selector.matches(labels) for labels in label_sets):
             reason = explain_no_match(list_requirements(selector), label_sets, f'Cluster in namespace "{namespace}"')
-            message = f"spec.clusterSelector has a labelSelector that matches no cluster: {reason}"
+            message = f"spec.clusterSelector has a labelSelector that matches no cluster, because {reason}"
             yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(
                 message, override.manifest.location_of(("spec", "clusterSelector"))
             )
@@ -99,8 +99,8 @@ def _find_unusable_expressions(snapshot: PresetSnapshot, limits: ExpressionLimit
             if errors:
                 # Hide the error of a secret option, because the error can quote an expression that contains the secret.
                 is_hidden = assignment.name in secret_names
-                reason = "the error is not shown, because it may contain a secret" if is_hidden else "; ".join(errors)
-                message = f"the expression in {assignment.field} fails for every Plugin: {reason}"
+                subject = f"the expression in {assignment.field} fails for every Plugin"
+                message = format_expression_errors(subject, errors, is_hidden=is_hidden)
                 yield PluginCodes.EXPRESSION_UNUSABLE.finding(message, assignment.location)
 
 
@@ -137,7 +137,7 @@ def check_owner_label(manifest: ConfigObject, catalog: Catalog) -> tuple[Conditi
 def _find_owner_label_error(manifest: ConfigObject, catalog: Catalog) -> tuple[FindingCode, str] | None:
     name = manifest.labels.get(OWNED_BY_LABEL, "")
     if not name:
-        return PluginCodes.OWNER_LABEL_MISSING, "must name the Team that owns this object"
+        return PluginCodes.OWNER_LABEL_MISSING, "must be set to the name of the Team that owns this object"
     team = catalog.get(ObjectKey(GROUP, TEAM, manifest.key.namespace, name))
     if team is None:
         return (

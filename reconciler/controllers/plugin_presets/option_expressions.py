@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -67,6 +67,16 @@ def evaluate_expression(
         except (ExpressionError, _ResultError) as error:
             errors.append(_format_error(placeholder, error))
     return EvaluatedExpression(None, tuple(errors)) if errors else _assemble(text, results, limits)
+
+
+def format_expression_errors(subject: str, errors: Sequence[str], *, is_hidden: bool) -> str:
+    """Return the message about an expression that fails. `subject` is the start of the sentence.
+
+    If `is_hidden` is true, the message does not contain the errors, because an error can contain a secret.
+    """
+    if is_hidden:
+        return f"{subject}. The error is not shown, because it may contain a secret"
+    return f"{subject}, because {'; '.join(errors)}"
 
 
 def check_option_expression(text: str, limits: ExpressionLimits = _DEFAULT_LIMITS) -> tuple[str, ...]:
@@ -195,13 +205,13 @@ def _read_yaml(text: str) -> EvaluatedExpression:
     try:
         value = read_core_yaml(text)
     except YamlError as error:
-        return EvaluatedExpression(
-            None, (f"the result of the expression is not valid YAML: {error}: {quote_value(text)}",)
-        )
+        message = f"the result {quote_value(text)} of the expression is not valid YAML; the parser reports: {error}"
+        return EvaluatedExpression(None, (message,))
     if value is None:
-        return EvaluatedExpression(None, (f"the expression must not produce null: {quote_value(text)}",))
+        return EvaluatedExpression(None, (f"the result {quote_value(text)} of the expression must not be null",))
     if not has_finite_numbers(value):
-        return EvaluatedExpression(None, (f"the expression must produce finite numbers: {quote_value(text)}",))
+        message = f"the result {quote_value(text)} of the expression must contain only finite numbers"
+        return EvaluatedExpression(None, (message,))
     return EvaluatedExpression(value)
 
 

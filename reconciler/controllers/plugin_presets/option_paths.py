@@ -12,7 +12,7 @@ from reconciler.api.greenhouse_options import LiteralValue, SecretKeyReference
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.helm_values import PathConflict, build_values
-from reconciler.controllers.plugin_presets.option_layers import LAYER_RANK, ResolvedOption
+from reconciler.controllers.plugin_presets.option_layers import INJECTED_LAYER, LAYER_RANK, ResolvedOption
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.helm_paths import PathStep, parse_option_name
@@ -88,12 +88,21 @@ def create_conflict_findings(options: Iterable[ResolvedOption], conflicts: Itera
     options_by_name = {option.name: option for option in options}
     for conflict in conflicts:
         option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
-        other_source = f"; {other.winner} sets {other.name}" if other else ""
         message = (
-            f'the option "{option.name}" cannot be set, because it {conflict.message} ({option.winner} sets'
-            f" {option.name}{other_source})"
+            f'the options "{option.name}" and "{other.name}" conflict, because'
+            f" {explain_conflict(conflict, option, other)}"
+            if other
+            else f'{option.winner} cannot set the option "{option.name}", because the option {conflict.message}'
         )
         yield PluginCodes.CONFLICTING_OPTION_PATHS.finding(message, option.winner.location)
+
+
+def explain_conflict(conflict: PathConflict, option: ResolvedOption, other: ResolvedOption) -> str:
+    """Return the reason why the Helm values cannot contain two options, and the next step."""
+    return (
+        f'{conflict.message}. Next step: change or remove "{option.name}" in {option.winner}, or "{other.name}" in'
+        f" {other.winner}"
+    )
 
 
 def _find_overlaps(options: Mapping[str, ResolvedOption], relations: _PathRelations) -> Iterator[Finding]:
@@ -101,10 +110,13 @@ def _find_overlaps(options: Mapping[str, ResolvedOption], relations: _PathRelati
         above, below = (options[name] for name in pair)
         are_literals = isinstance(above.source, LiteralValue) and isinstance(below.source, LiteralValue)
         if are_literals and LAYER_RANK[below.winner.layer] < LAYER_RANK[above.winner.layer]:
+            step = f'remove "{below.name}"'
+            if above.winner.layer != INJECTED_LAYER:
+                step += f', or set it on the layer "{above.winner.layer}" too'
             message = (
-                f'{below.winner} sets "{below.name}", which replaces a part of "{above.name}", although '
-                f'{above.winner} sets "{above.name}" on a higher layer ({above.winner.layer} is higher than '
-                f"{below.winner.layer})"
+                f'"{below.name}" in {below.winner} replaces a part of "{above.name}" in {above.winner}, although'
+                f' "{above.name}" is set on a higher layer ("{above.winner.layer}" is higher than'
+                f' "{below.winner.layer}"). Next step: {step}'
             )
             yield PluginCodes.OVERLAPPING_OPTION_PATHS.finding(message, below.winner.location)
 
@@ -120,12 +132,13 @@ def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _Pa
     for name, other_names in names_by_secret.items():
         option, (first, *rest) = options[name], (options[other_name] for other_name in other_names)
         more = "".join(f", {quote_value(other.name)}" for other in rest)
+        others = f'{first.winner} sets "{first.name}"{more}'
         reason = (
-            "the paths of secrets must not overlap"
+            f"{others} from a secret too, but the paths of secrets must not overlap"
             if all(isinstance(other.source, SecretKeyReference) for other in (first, *rest))
-            else "a literal value replaces a secret at the same path or in the same list"
+            else f"{others}. A literal value replaces the secret, because the paths overlap or lead into the same list"
         )
-        message = f'{option.winner} sets "{name}" from a secret, and {first.winner} sets "{first.name}"{more}: {reason}'
+        message = f'{option.winner} sets "{name}" from a secret, and {reason}'
         yield ControllerCodes.SECRET_PATH_SHADOWED.finding(message, option.winner.location)
 
 

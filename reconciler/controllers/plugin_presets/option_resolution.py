@@ -24,7 +24,7 @@ from reconciler.controllers.plugin_presets.injected_options import (
     build_expression_variables,
     is_removed_option,
 )
-from reconciler.controllers.plugin_presets.option_expressions import evaluate_expression
+from reconciler.controllers.plugin_presets.option_expressions import evaluate_expression, format_expression_errors
 from reconciler.controllers.plugin_presets.option_layers import (
     DEFAULTS_LAYER,
     DEFINITION_AWARE_LAYERS,
@@ -207,19 +207,20 @@ class _Resolution:
             return winner.source, ()
         if self.limits is None:
             option = quote_value(name)
-            message = f"{winner.field} sets {option} by an expression, but the setting `rules.expressions` is false"
+            message = (
+                f"{winner.field} sets {option} with an expression, but the setting `rules.expressions` is false; use"
+                " value or valueFrom, or set `rules.expressions` to true"
+            )
             return None, (PluginCodes.EXPRESSION_DISABLED.finding(message, winner.location),)
         result = evaluate_expression(winner.source.text, self.variables, self.limits)
         option = f"{quote_value(name)} of {self.subject.title}"
         if result.errors:
             # Hide the errors of a secret option, because an error message can contain the secret.
-            reason = (
-                "the error is not shown, because it may contain a secret" if is_secret else "; ".join(result.errors)
-            )
-            message = f"the expression in {winner.field} failed for {option}: {reason}"
+            subject = f"the expression in {winner.field} fails for the option {option}"
+            message = format_expression_errors(subject, result.errors, is_hidden=is_secret)
             return None, (PluginCodes.EXPRESSION_FAILED.finding(message, winner.location),)
         retyped = () if is_secret else result.retyped
-        messages = (f"the option {option} {message} ({winner.field})" for message in retyped)
+        messages = (f"the option {option} ({winner.field}) {message}" for message in retyped)
         return LiteralValue(result.value), tuple(
             PluginCodes.EXPRESSION_RETYPED.finding(message, winner.location) for message in messages
         )
@@ -290,7 +291,8 @@ def _find_conflicts(name: str, assignments: Sequence[OptionAssignment]) -> Itera
     for replaced, winner in pairwise(assignments):
         if replaced.layer == winner.layer and not is_same_value(replaced.source, winner.source):
             message = (
-                f"{winner} replaces {replaced}, which sets {quote_value(name)} to a different value on the same layer"
+                f"{winner} and {replaced} set {quote_value(name)} to different values on the same layer. The value from"
+                f" {winner.object_key} replaces the value from {replaced.object_key}"
             )
             yield PluginCodes.CONFLICTING_OVERRIDES.finding(message, winner.location)
 

@@ -84,9 +84,9 @@ def _find_shared_releases(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Findin
         owner, *others = sorted(sharing, key=lambda plugin: (not plugin.request.is_occupied, plugin.request.key))
         for plugin in others:
             message = (
-                f'{plugin.request.key} must have its own release on cluster "{cluster}":'
-                f" {owner.request.key} also has release"
-                f' "{name}" in namespace "{namespace}"; set releaseName or releaseNamespace'
+                f'{plugin.request.key} and {owner.request.key} have the same release "{name}" in namespace'
+                f' "{namespace}" of cluster "{cluster}"; set a different releaseName or releaseNamespace for one'
+                " of them"
             )
             errors[id(plugin)] = PluginCodes.RELEASE_NAME_CONFLICT.finding(message, plugin.request.manifest.location)
     return errors
@@ -98,8 +98,8 @@ def _find_wait_cycles(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
     for (cluster, name), plugin in plugins_by_name.items():
         if cycle := _find_wait_cycle(name, cluster, plugins_by_name):
             message = (
-                f'{plugin.request.key} on cluster "{cluster}" must not wait for itself:'
-                f" {' waits for '.join(map(quote_value, cycle))}"
+                f'{plugin.request.key} on cluster "{cluster}" must not wait for itself, but {quote_value(cycle[0])}'
+                f" waits for {', which waits for '.join(map(quote_value, cycle[1:]))}"
             )
             location = plugin.request.manifest.location_of(("spec", "waitFor"))
             errors[id(plugin)] = PluginCodes.WAIT_FOR_CYCLE.finding(message, location)
@@ -142,7 +142,7 @@ def _add_unmet_warnings(plugin: BuiltPlugin, names: set[tuple[str, str]]) -> Bui
     location = request.manifest.location_of(("spec", "waitFor"))
     warnings = tuple(
         PluginCodes.WAIT_FOR_NEVER_MET.finding(
-            f'{request.key} waits for "{name}", which does not exist on cluster "{cluster}"', location
+            f'{request.key} waits for Plugin "{name}", which does not exist on cluster "{cluster}"', location
         )
         for name in unmet
     )

@@ -16,6 +16,7 @@ from reconciler.controllers.plugin_presets.helm_values import build_values
 from reconciler.controllers.plugin_presets.option_layers import ResolvedOption
 from reconciler.controllers.plugin_presets.option_paths import (
     create_conflict_findings,
+    explain_conflict,
     list_effective_secrets,
     list_literal_values,
 )
@@ -42,6 +43,8 @@ CHARTS_NAMESPACE: Final = "greenhouse"
 _KUBE_CONFIG_KEY: Final = "greenhousekubeconfig"
 _MAX_NAME_LENGTH: Final = 253
 _MAX_NAMESPACE_LENGTH: Final = 63
+_REFERENCE_NOUNS: Final = {"name": "secret name", "valuesKey": "key", "targetPath": "option name"}
+"""The terms for the values that become fields of a reference to a Secret, by field name."""
 
 Secrets = Sequence[tuple[ResolvedOption, SecretKeyReference]]
 """Options that refer to Secrets and that no other option replaces, in the order in which Flux sets the values."""
@@ -104,8 +107,9 @@ def check_helm_release(
     for option, ref in secrets:
         for field_name, value, requirement in check_reference(SecretValues(ref.name, ref.key, option.name)):
             message = (
-                f"{option.winner} sets {quote_value(option.name)} from a secret, and the {HELM_RELEASE_KIND} has"
-                f" {quote_value(value)} as {field_name}, which must have {requirement}"
+                f"{option.winner} sets {quote_value(option.name)} from a secret, but Flux rejects the"
+                f" {_REFERENCE_NOUNS[field_name]} {quote_value(value)}, because {field_name} of a {HELM_RELEASE_KIND}"
+                f" must have {requirement}"
             )
             yield PluginCodes.HELM_RELEASE_INVALID.finding(message, option.winner.location)
     yield from _check_secret_overlaps([option for option, _ in secrets])
@@ -135,11 +139,12 @@ def _check_secret_overlaps(secrets: Iterable[ResolvedOption]) -> Iterator[Findin
     options_by_name = {option.name: option for option in secrets}
     for conflict in build_values((name, "") for name in options_by_name).conflicts:
         option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
-        other_source = f"; {other.winner} sets {quote_value(other.name)} from a secret" if other else ""
-        name = quote_value(option.name)
         message = (
-            f"the option {name} cannot come from a secret, because it {conflict.message} ({option.winner} sets"
-            f" {name}{other_source})"
+            f'the options "{option.name}" and "{other.name}" cannot both come from secrets, because'
+            f" {explain_conflict(conflict, option, other)}"
+            if other
+            else f'{option.winner} cannot set the option "{option.name}" from a secret, because the option'
+            f" {conflict.message}"
         )
         yield PluginCodes.HELM_RELEASE_INVALID.finding(message, option.winner.location)
 

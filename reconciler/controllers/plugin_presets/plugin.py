@@ -141,9 +141,8 @@ def _check_release(
     published_namespace = published_spec.get("releaseNamespace")
     if published_namespace and published_namespace != release.namespace:
         message = (
-            f'releaseNamespace must be "{published_namespace}" as in the published Plugin, but is'
-            f' "{release.namespace}",'
-            " because Helm cannot move a release"
+            f'releaseNamespace must be "{published_namespace}", but is "{release.namespace}"; Helm cannot move the'
+            " published release to another namespace"
         )
         yield PluginCodes.IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location)
     if spec.release_name and spec.release_name != release.name:
@@ -153,7 +152,7 @@ def _check_release(
         yield downgrade_to_warning(PluginCodes.IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location))
     if error := validate_release_name(release.name):
         yield PluginCodes.RELEASE_NAME_INVALID.finding(
-            f"releaseName must be a valid Helm release name: {error}", manifest.location
+            f"releaseName is not a valid Helm release name: {error}", manifest.location
         )
 
 

@@ -107,18 +107,24 @@ def create_preset_requests(
     for cluster in clusters:
         name = format_plugin_name(preset.key.name, cluster)
         request = targets.create_request(preset, name, cluster)
-        labels = filter(None, map(validate_label_value, (cluster, preset.plugin.definition.name)))
-        if error := validate_name_segment(name) or next(labels, None):
-            message = (
-                f'the Plugin of {preset.key} on cluster "{cluster}" has an invalid name for its'
-                f" folder or its labels: {error}"
-            )
+        if reason := _find_invalid_name(name, cluster, preset.plugin.definition.name):
+            message = f'{preset.key} cannot create a Plugin on cluster "{cluster}", because {reason}'
             yield create_failure(
                 request,
                 (PluginCodes.PLUGIN_NAME_INVALID.finding(message, preset.manifest.location_of(("metadata", "name"))),),
             )
         else:
             yield request
+
+
+def _find_invalid_name(plugin: str, cluster: str, definition: str) -> str:
+    """Return the reason why the folder or a label of a preset's Plugin would be invalid. Return "" if all are valid."""
+    if error := validate_name_segment(plugin):
+        return f"the name of the Plugin is not a valid folder name: {error}"
+    for noun, name in (("cluster", cluster), ("plugin definition", definition)):
+        if error := validate_label_value(name):
+            return f"the name of the {noun} is not a valid label value: {error.removeprefix('the value ')}"
+    return ""
 
 
 def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> PluginRequest | Finding:
@@ -136,8 +142,8 @@ def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> P
         )
     elif central_cluster:
         message = (
-            f'spec.clusterName is missing, and the setting `rules.central_cluster` names "{central_cluster}", which is'
-            " not a cluster"
+            f'spec.clusterName is missing, and the setting `rules.central_cluster` is "{central_cluster}", but there is'
+            " no cluster with this name"
         )
     else:
         message = "spec.clusterName is required, because the setting `rules.central_cluster` is missing"
@@ -169,7 +175,7 @@ def resolve_name_conflicts(
         candidates = _sort_by_precedence(preset_requests.get(key, ()), targets)
         if key in plugin_requests:
             yield _check_suspended(plugin_requests[key])
-            yield from (_skip_unmanaged(request, f"{key} in the config") for request in candidates)
+            yield from (_skip_unmanaged(request, "this Plugin already exists in the config") for request in candidates)
             continue
         winner, *others = candidates
         yield _accept_winner(winner)
@@ -201,7 +207,7 @@ def _get_preset_label(request: PluginRequest) -> str:
 
 def _accept_winner(request: PluginRequest) -> PluginRequest | SkippedPlugin | SuspendedPlugin:
     if request.is_occupied and not request.is_owned and _get_preset_label(request) != request.manifest.key.name:
-        return _skip_unmanaged(request, "the package on the branch")
+        return _skip_unmanaged(request, "a package with its name already exists on the branch")
     return _check_suspended(request)
 
 
@@ -219,12 +225,11 @@ def _get_own_annotations(request: PluginRequest) -> Mapping[str, str]:
     return {} if request.preset else request.manifest.annotations
 
 
-def _skip_unmanaged(request: PluginRequest, owner: str) -> SkippedPlugin:
+def _skip_unmanaged(request: PluginRequest, reason: str) -> SkippedPlugin:
     message = (
-        f'{request.key} on cluster "{request.target.repository}" is not changed, because {owner} has this'
-        " name, but not the"
-        f' label {PRESET_LABEL} with the value "{request.manifest.key.name}"; add the label to let the preset manage'
-        " the Plugin"
+        f'{request.manifest.key} does not manage {request.key} on cluster "{request.target.repository}", because'
+        f' {reason} without the label {PRESET_LABEL}: "{request.manifest.key.name}"; add the label to let the preset'
+        " manage the Plugin"
     )
     return SkippedPlugin(request, PluginCodes.PLUGIN_NOT_MANAGED.finding(message, request.manifest.location))
 

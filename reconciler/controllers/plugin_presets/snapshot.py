@@ -80,7 +80,10 @@ def check_override_clusters(override: OverrideLayer, clusters: OrganizationClust
     for name in dict.fromkeys(override.targets.cluster_names):
         if _is_unknown(name, namespace, clusters):
             guess = suggest_name(name, sorted(clusters.get_clusters(namespace)))
-            message = f'{format_path(path)} names "{name}", which is not a Cluster in namespace "{namespace}"{guess}'
+            message = (
+                f'{format_path(path)} contains the cluster name "{name}", but namespace "{namespace}" has no Cluster'
+                f" with this name{guess}"
+            )
             yield PluginCodes.OVERRIDE_CLUSTER_UNKNOWN.finding(message, override.manifest.location_of(path))
 
 
@@ -94,13 +97,17 @@ def check_preset_clusters(
     for name, index in indexes.items():
         path: DataPath = ("spec", "clusterOptionOverrides", index)
         location = preset.manifest.location_of((*path, "clusterName"))
-        subject = f'{format_path(path)}.clusterName names "{name}"'
         if _is_unknown(name, preset.key.namespace, clusters):
             guess = suggest_name(name, sorted(clusters.get_clusters(preset.key.namespace)))
-            message = f'{subject}, which is not a Cluster in namespace "{preset.key.namespace}"{guess}'
+            message = (
+                f'{format_path(path)}.clusterName is "{name}", but namespace "{preset.key.namespace}" has no Cluster'
+                f" with this name{guess}"
+            )
             yield PluginCodes.OVERRIDE_CLUSTER_UNKNOWN.finding(message, location)
         elif name not in selected and name not in clusters.uncertain_names:
-            message = f"{subject}, which spec.clusterSelector does not select"
+            message = (
+                f'{format_path(path)} has no effect, because spec.clusterSelector does not select the cluster "{name}"'
+            )
             yield PluginCodes.OVERRIDE_CLUSTER_NOT_SELECTED.finding(message, location)
 
 
@@ -127,12 +134,12 @@ class PresetSnapshot:
     findings: tuple[Finding, ...]
 
     def explain_missing_definition(self, key: ObjectKey) -> str:
-        """Return the reason why the plugin definition with this identity cannot be used."""
+        """Return the name of a plugin definition, and the reason why it cannot be used, as a relative clause."""
         if key in self.definition_keys:
-            return f"{key} {'is invalid' if key in self.catalog.objects else 'is defined twice in the config'}"
+            return f"{key}, which {'is invalid' if key in self.catalog.objects else 'is defined twice in the config'}"
         suffix = "" if self.catalog.is_complete else ", unless it is in an unreadable file"
         names = [known.name for known in self.definition_keys if known._replace(name=key.name) == key]
-        return f"{key} does not exist{suffix}{suggest_name(key.name, sorted(names))}"
+        return f"{key}, which does not exist{suffix}{suggest_name(key.name, sorted(names))}"
 
     def list_namespace_layers(self, namespace: str, cluster: str) -> Iterator[LayerOptions]:
         """Yield the options in `pluginOverrides` of an Organization, and of one of its Clusters, as layers."""
@@ -233,8 +240,9 @@ def _check_definition_names(override: OverrideLayer, definition_keys: frozenset[
         keys = {create_definition_key(kind, override.key.namespace, name) for kind in kinds}
         if not keys & definition_keys:
             path: DataPath = ("spec", "pluginDefinitionNames", index)
-            alternatives = " or ".join(map(str, sorted(keys)))
-            message = f'spec.pluginDefinitionNames[{index}] names "{name}", but there is no {alternatives}'
+            first, *others = map(str, sorted(keys))
+            missing = f"neither {first} nor {others[0]} exists" if others else f"{first} does not exist"
+            message = f'spec.pluginDefinitionNames[{index}] is "{text}", but {missing}'
             yield PluginCodes.OVERRIDE_DEFINITION_UNKNOWN.finding(message, override.manifest.location_of(path))
 
 
@@ -275,7 +283,7 @@ class OverrideMatcher:
         """Yield a warning for each valid override that applies to no Plugin."""
         for override in overrides:
             if override.is_valid and override.key not in self.plugin_counts:
-                message = f"{override.key} applies to no Plugin: no Plugin matches the selectors in spec"
+                message = f"{override.key} has no effect, because no Plugin matches the selectors in spec"
                 yield ControllerCodes.OVERRIDE_UNUSED.finding(message, override.manifest.location_of(("spec",)))
 
 

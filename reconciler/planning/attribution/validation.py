@@ -383,7 +383,7 @@ def lint_repositories(catalog: Catalog) -> Iterator[Finding]:
             names = map(str, fields if isinstance(fields, dict) else ())
             for name in (name for name in names if name not in known_fields):
                 if suggestion := suggest_name(name, known_fields):
-                    message = f"{format_path((*path, name))}: unknown field{suggestion}"
+                    message = f"{format_path((*path, name))} is an unknown field{suggestion}"
                     yield ControllerCodes.FIELD_MISSPELT.finding(message, repository.location_of((*path, name)))
 
 

@@ -60,10 +60,10 @@ class ReservedBranches:
                 return f"branches below {folder}/ contain {use}"
         for setting, name in self.branch_names.items():
             if _are_nested(folded, name.casefold()):
-                return f"{setting} is {name}"
+                return f'the setting `{setting}` is "{name}"'
         for setting, template in self.branch_templates.items():
             if _matches_template(folded, template.casefold()):
-                return f"{setting} is {template}"
+                return f'the setting `{setting}` is "{template}"'
         return "HEAD is a reserved name in every Git repository" if branch == "HEAD" else ""
 
     def _collect_draft_names(self, targets: Iterable[Target]) -> Mapping[str, Mapping[str, str]]:

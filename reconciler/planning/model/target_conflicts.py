@@ -63,7 +63,7 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
         if format_draft_branch(template, target, "") == format_draft_branch(template, other, "")
     )
     if is_one_branch and (name := next(names, None)):
-        return f'has the same draft branch, because the template "{name}" does not contain {{repository}}'
+        return f'has the same draft branch (the template "{name}" does not contain {{repository}})'
     return ""
 
 

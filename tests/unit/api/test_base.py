@@ -96,7 +96,7 @@ def read(data: Any) -> list[str]:
         pytest.param({"hostName": ""}, ["spec.hostName must be a string that is not empty"], id="empty"),
         pytest.param([], ["spec must be a mapping, but is []"], id="list-instead-of-a-mapping"),
         pytest.param({"hostName": 5}, ["spec.hostName must be a string, but is 5; put the value in quotes"], id="number"),
-        pytest.param({"hostName": {"a": 1}}, ["spec.hostName must be a string, but is a mapping; put the value in quotes"], id="mapping"),
+        pytest.param({"hostName": {"a": 1}}, ["spec.hostName must be a string, but is a mapping"], id="mapping"),
         pytest.param(
             {"hostName": "a", "mode": "slow"}, ['spec.mode must be "fast" or "safe", but is "slow"'], id="choice"
         ),

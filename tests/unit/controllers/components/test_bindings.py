@@ -212,7 +212,7 @@ def test_an_unknown_cluster_is_a_warning() -> None:
     assert list_codes(result) == ["UnknownCluster"]
     assert (
         find_finding(result, "UnknownCluster").message
-        == 'spec.clusters[1] must be the name of a cluster, but no cluster has the name "moon"'
+        == 'spec.clusters[1] is "moon", but there is no cluster with this name'
     )
     assert len(result.variants) == 1
 

@@ -58,14 +58,14 @@ def lint(*texts: str, on: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(ADDON, "Unused: Addon spare is not used, because no ComponentType or Component refers to the addon",
+        pytest.param(ADDON, "Unused: Addon spare is not used, because no ComponentType or Component uses this addon",
                      id="an-addon"),
         pytest.param(DEFINITION, "Unused: ComponentDefinition spare is not used, because no ComponentType or"
                      " Component uses this definition", id="a-definition"),
         pytest.param(f"{ADDON}---\n{DEFINITION}---\n{TYPE}",
                      "Unused: ComponentType spare-thing is not used, because no component has the kind \"SpareThing\"", id="a-type"),
         pytest.param(f"{ENVIRONMENT}{{clusters: [east]}}\n",
-                     "Unused: Environment stage is not used, because no EnvBinding names this environment", id="an-environment"),
+                     "Unused: Environment stage is not used, because no EnvBinding refers to this environment", id="an-environment"),
         pytest.param(build("bred"), "BuildUnused: Build square/bred is not used, because no component in namespace \"square\" has the name \"bred\"; existing names: \"bread\"; did you mean \"bread\"?", id="a-build-without-a-component"),
         pytest.param(build("bread.fare"), "BuildUnused: Build square/bread.fare is not used, because its name refers to the environment \"fare\", but the component \"bread\" runs only in the environment \"fair\"; did you mean \"fair\"?", id="a-build-for-another-environment"),
         pytest.param(build("bread.fair"), "", id="a-build-for-its-environment"),
@@ -80,7 +80,7 @@ def test_environment_without_clusters_is_reported() -> None:
     (item,) = lint(f"{ENVIRONMENT}{{clusterSelector: {{matchLabels: {{nothing: here}}}}}}\n")
 
     assert item.startswith(
-        'SelectorMatchesNothing: spec.clusterSelector matches no cluster: no cluster has the label "nothing"'
+        'SelectorMatchesNothing: spec.clusterSelector matches no cluster, because no cluster has the label "nothing"'
     )
 
 
@@ -88,7 +88,7 @@ def test_component_without_binding_is_reported() -> None:
     second = "apiVersion: platform/v1alpha1\nkind: MarketStall\nmetadata: {name: milk, namespace: square}\nspec: {}\n"
 
     assert [item for item in lint(second) if "milk" in item] == [
-        "Unused: MarketStall square/milk is not used, because no EnvBinding refers to the component; the component runs in no environment"
+        "Unused: MarketStall square/milk is not used, because no EnvBinding refers to this component, so that the component runs in no environment"
     ]
 
 

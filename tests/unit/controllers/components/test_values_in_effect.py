@@ -463,8 +463,8 @@ def test_override_of_an_inactive_addon_is_a_warning(enabled: bool, codes: list[s
     assert list_codes(result) == codes
     if codes:
         assert find_finding(result, "OverrideUnused").message == (
-            "MarketStall square/bread in fair: spec.addonOverrides.lamp has no effect:"
-            " the condition of lamp/default is false"
+            "MarketStall square/bread in fair: spec.addonOverrides.lamp has no effect,"
+            " because the condition of the addon lamp/default is false"
         )
 
 

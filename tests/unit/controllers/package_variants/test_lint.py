@@ -31,21 +31,21 @@ def lint(*documents: str, text: str = SITE) -> list[str]:
     ("target", "why"),
     [
         pytest.param("{repositorySelector: {matchLabels: {region: noth}}}",
-                     "repositorySelector matches no object: no Repository in namespace \"default\" has the label \"region=noth\"; existing values: \"north\", \"south\"; did you mean \"north\"?", id="a-value"),
+                     "repositorySelector matches no object, because no Repository in namespace \"default\" has the label \"region=noth\"; existing values: \"north\", \"south\"; did you mean \"north\"?", id="a-value"),
         pytest.param("{repositorySelector: {matchLabels: {regio: north}}}",
-                     "repositorySelector matches no object: no Repository in namespace \"default\" has the label \"regio\"; did you mean \"region\"?", id="a-label"),
+                     "repositorySelector matches no object, because no Repository in namespace \"default\" has the label \"regio\"; did you mean \"region\"?", id="a-label"),
         pytest.param("{repositorySelector: {matchExpressions: [{key: region, operator: In, values: [a, b]}]}}",
-                     "repositorySelector matches no object: no Repository in namespace \"default\" has the label \"region=a\" or \"region=b\"; existing values: \"north\", \"south\"", id="one-of-several-values"),
+                     "repositorySelector matches no object, because no Repository in namespace \"default\" has the label \"region=a\" or \"region=b\"; existing values: \"north\", \"south\"", id="one-of-several-values"),
         pytest.param("{repositorySelector: {matchLabels: {region: north}, matchExpressions:"
                      " [{key: region, operator: NotIn, values: [north]}]}}",
-                     "repositorySelector matches no object: no Repository in namespace \"default\" fulfills all requirements",
+                     "repositorySelector matches no object, because no Repository in namespace \"default\" fulfills all requirements",
                      id="no-single-reason"),
         pytest.param("{objectSelector: {apiVersion: example.com/v1, kind: Team, name: rod}}",
-                     "objectSelector matches no object: no Team in namespace \"default\" has the name \"rod\"; did you mean \"red\"?",
+                     "objectSelector matches no object, because no Team in namespace \"default\" has the name \"rod\"; did you mean \"red\"?",
                      id="a-name"),
         pytest.param("{objectSelector: {apiVersion: example.com/v1, kind: Team,"
                      " matchExpressions: [{key: size, operator: DoesNotExist}]}}",
-                     "objectSelector matches no object: every Team in namespace \"default\" has the label \"size\"",
+                     "objectSelector matches no object, because every Team in namespace \"default\" has the label \"size\"",
                      id="what-all-have"),
     ],
 )  # fmt: skip

@@ -389,8 +389,8 @@ def test_cycle_of_waiting_plugins_on_a_cluster_is_reported() -> None:
 
     assert list(list_plugins(result)) == ["east/d-east"]
     assert (
-        'a-east on cluster "east" must not wait for itself: "a-east" waits for "b-east" waits for "c-east" waits for "a-east'
-        in find_finding(result, "WaitForCycle").message
+        'a-east on cluster "east" must not wait for itself, but "a-east" waits for "b-east", which waits for'
+        ' "c-east", which waits for "a-east"' in find_finding(result, "WaitForCycle").message
     )
 
 

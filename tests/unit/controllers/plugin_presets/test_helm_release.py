@@ -277,7 +277,7 @@ def test_warning_names_the_conflicting_options() -> None:
     ).message
 
     assert 'sets "a" from a secret, and PluginPreset acme/logs (spec.plugin.optionValues[2]' in message
-    assert 'sets "a.b", "a.c": a literal value replaces a secret at the same path' in message
+    assert 'sets "a.b", "a.c". A literal value replaces the secret, because the paths overlap' in message
 
 
 # Input that Flux refuses.
@@ -290,18 +290,18 @@ def build_keyed_secret(name: str = "key", secret_name: str = "keys", key: str = 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        pytest.param(build_keyed_secret("a" * 251), "as targetPath, which must have at most 250 characters, but has 251", id="long"),
-        pytest.param(build_keyed_secret("a b"), 'has "a b" as targetPath, which must have only ASCII letters', id="blank"),
-        pytest.param(build_keyed_secret(r"a\=b"), "as targetPath, which must have only ASCII letters", id="escaped-sign"),
-        pytest.param(build_keyed_secret("ä"), "as targetPath, which must have only ASCII letters", id="letter-beyond-ascii"),
-        pytest.param(build_keyed_secret("a\n"), "as targetPath, which must have only ASCII letters", id="line-end"),
-        pytest.param(build_keyed_secret(r"a\[x\]"), "as targetPath, which must have only ASCII letters", id="escaped-bracket"),
+        pytest.param(build_keyed_secret("a" * 251), "because targetPath of a HelmRelease must have at most 250 characters, but has 251", id="long"),
+        pytest.param(build_keyed_secret("a b"), 'the option name "a b", because targetPath of a HelmRelease must have only ASCII letters', id="blank"),
+        pytest.param(build_keyed_secret(r"a\=b"), "targetPath of a HelmRelease must have only ASCII letters", id="escaped-sign"),
+        pytest.param(build_keyed_secret("ä"), "targetPath of a HelmRelease must have only ASCII letters", id="letter-beyond-ascii"),
+        pytest.param(build_keyed_secret("a\n"), "targetPath of a HelmRelease must have only ASCII letters", id="line-end"),
+        pytest.param(build_keyed_secret(r"a\[x\]"), "targetPath of a HelmRelease must have only ASCII letters", id="escaped-bracket"),
         pytest.param(build_keyed_secret("a[000001]"), "and up to 5 digits in brackets", id="too-many-digits"),
-        pytest.param(build_keyed_secret(key="a b"), 'has "a b" as valuesKey, which must have only ASCII letters', id="key"),
-        pytest.param(build_keyed_secret(key="k" * 254), "as valuesKey, which must have at most 253 characters", id="long-key"),
-        pytest.param(build_keyed_secret(secret_name="n" * 254), "as name, which must have at most 253 characters", id="long-name"),
-        pytest.param([build_secret_value("a"), build_secret_value("a.b")], "it requires a map at a, where a sets a string (Plugin", id="in-a-secret"),
-        pytest.param([build_secret_value("a[0]"), build_secret_value("a.b")], "a map at a, where a[0] sets a list", id="list-and-map"),
+        pytest.param(build_keyed_secret(key="a b"), 'the key "a b", because valuesKey of a HelmRelease must have only ASCII letters', id="key"),
+        pytest.param(build_keyed_secret(key="k" * 254), "valuesKey of a HelmRelease must have at most 253 characters", id="long-key"),
+        pytest.param(build_keyed_secret(secret_name="n" * 254), "name of a HelmRelease must have at most 253 characters", id="long-name"),
+        pytest.param([build_secret_value("a"), build_secret_value("a.b")], 'because "a.b" requires a map at "a", but "a" sets a string there. Next', id="in-a-secret"),
+        pytest.param([build_secret_value("a[0]"), build_secret_value("a.b")], 'a map at "a", but "a[0]" sets a list there', id="list-and-map"),
         pytest.param([build_secret_value("a[60000]"), build_secret_value("b[60000]")], "to more than 100000", id="lists-without-end"),
         pytest.param([build_value("a", [{"b": float("inf")}])], "only finite numbers in the HelmRelease, but contains .inf or .nan", id="no-json"),
     ],

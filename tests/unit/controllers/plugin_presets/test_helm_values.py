@@ -120,40 +120,46 @@ def test_values_are_built_from_names(entries: list[tuple[str, Any]], expected: d
     [
         pytest.param(
             [("store.type", "s3"), ("store.type.cfg", 1)],
-            [("store.type.cfg", "store.type", "requires a map at store.type, where store.type sets a string")],
+            [
+                (
+                    "store.type.cfg",
+                    "store.type",
+                    '"store.type.cfg" requires a map at "store.type", but "store.type" sets a string there',
+                )
+            ],
             {"store": {"type": "s3"}},
             id="scalar-where-a-map-must-be",
         ),
         pytest.param(
             [("a[0]", 1), ("a.b", 2)],
-            [("a.b", "a[0]", "requires a map at a, where a[0] sets a list")],
+            [("a.b", "a[0]", '"a.b" requires a map at "a", but "a[0]" sets a list there')],
             {"a": [1]},
             id="list-where-a-map-must-be",
         ),
         pytest.param(
             [("a", {"b": {"c": 1}}), ("a.b[0]", 2)],
-            [("a.b[0]", "a", "requires a list at a.b, where a sets a map")],
+            [("a.b[0]", "a", '"a.b[0]" requires a list at "a.b", but "a" sets a map there')],
             {"a": {"b": {"c": 1}}},
             id="map-where-a-list-must-be",
         ),
         pytest.param(
             [("a", {"b": None}), ("a.b.c", 1)],
-            [("a.b.c", "a", "requires a map at a.b, where a sets null")],
+            [("a.b.c", "a", '"a.b.c" requires a map at "a.b", but "a" sets null there')],
             {"a": {"b": None}},
             id="null-in-a-map-is-in-the-way",
         ),
         pytest.param(
             [("a", True), ("a.b", 1), ("a.c", 2)],
             [
-                ("a.b", "a", "requires a map at a, where a sets a boolean"),
-                ("a.c", "a", "requires a map at a, where a sets a boolean"),
+                ("a.b", "a", '"a.b" requires a map at "a", but "a" sets a boolean there'),
+                ("a.c", "a", '"a.c" requires a map at "a", but "a" sets a boolean there'),
             ],
             {"a": True},
             id="every-option-that-does-not-fit",
         ),
         pytest.param(
             [("a[0]", 1.5), ("a[0].b", 2)],
-            [("a[0].b", "a[0]", "requires a map at a[0], where a[0] sets a number")],
+            [("a[0].b", "a[0]", '"a[0].b" requires a map at "a[0]", but "a[0]" sets a number there')],
             {"a": [1.5]},
             id="value-of-a-list-that-helm-would-lose",
         ),

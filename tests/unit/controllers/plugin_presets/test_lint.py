@@ -32,12 +32,12 @@ def build_override(*options: dict[str, object], **selector: object) -> str:
 
 
 def test_preset_without_matching_cluster_is_reported() -> None:
-    start = "spec.clusterSelector matches no cluster, so that no Plugin is created"
+    start = "spec.clusterSelector matches no cluster and no Plugin is created"
 
     assert lint(preset(tiers=("egde",))) == [
         (
             "SelectorMatchesNothing",
-            f'{start}: no Cluster in namespace "acme" has the label "tier=egde"; existing values: "edge"',
+            f'{start}, because no Cluster in namespace "acme" has the label "tier=egde"; existing values: "edge"',
         )
     ]
 
@@ -49,7 +49,7 @@ def test_override_without_matching_cluster_is_reported() -> None:
     assert lint(preset(), result) == [
         (
             "SelectorMatchesNothing",
-            f'{start}: no Cluster in namespace "acme" has the label "teir"; did you mean "tier"?',
+            f'{start}, because no Cluster in namespace "acme" has the label "teir"; did you mean "tier"?',
         )
     ]
 
@@ -72,7 +72,7 @@ def test_unused_expression_is_checked(text: str, reason: str) -> None:
 
     assert idle[0] == "SelectorMatchesNothing"
     assert code == "ExpressionUnusable"
-    assert message.startswith("the expression in spec.plugin.optionValues[1] fails for every Plugin: ")
+    assert message.startswith("the expression in spec.plugin.optionValues[1] fails for every Plugin, because ")
     assert reason in message
 
 
@@ -94,7 +94,7 @@ def test_error_of_a_secret_expression_is_not_shown() -> None:
     ((_, message),) = lint(preset(options=[build_expression("token", "${hunter2}")]))
 
     assert "hunter2" not in message
-    assert message.endswith("the error is not shown, because it may contain a secret")
+    assert message.endswith(". The error is not shown, because it may contain a secret")
 
 
 def test_disabled_expressions_are_not_checked() -> None:
