@@ -35,7 +35,7 @@ def convert_helm_error(stderr: str, chart: str, chart_name: str) -> tuple[Findin
         return violations
     problem = _shorten(text) or "the program gave no reason"
     message = re.sub(rf"(?<![\w/-]){re.escape(chart_name)}/(?=templates/|charts/|crds/)", "", problem)
-    return (SourceCodes.CHART_RENDER_FAILED.finding(f"{chart}: {message}"),)
+    return (SourceCodes.CHART_RENDER_FAILED.finding(f'{chart} cannot be rendered. Helm reports: "{message}"'),)
 
 
 def _read_schema_violations(text: str, chart: str, chart_name: str) -> tuple[Finding, ...]:
@@ -45,7 +45,10 @@ def _read_schema_violations(text: str, chart: str, chart_name: str) -> tuple[Fin
         match = _SCHEMA_VIOLATION.match(line)
         if match:
             pointer = subchart + _get_pointer(match["pointer"], match["field"])
-            message = f"{chart}: values{pointer}: {match['problem']}"
+            place = f" at {pointer}" if pointer else ""
+            message = (
+                f'the values of {chart} do not match the schema of the chart{place}. Helm reports: "{match["problem"]}"'
+            )
             findings.append(SourceCodes.VALUES_INVALID.finding(message, SourceLocation(pointer=pointer)))
         elif line.endswith(":") and not line.startswith((" ", "-")):
             name = line.removesuffix(":")

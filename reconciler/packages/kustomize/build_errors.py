@@ -37,7 +37,7 @@ def convert_build_error(stderr: str, label: str, files: FileTree) -> Finding:
     text = re.sub(rf"/[^\s'\"]*/work(?:/{SOURCE_FOLDER})?(?=[/'\"\s:]|$)/?", "", text)
     message = " ".join(mask_values(text, _collect_secrets(files)).split()) or "the program gave no reason"
     shortened = message if len(message) <= _MAX_CHARACTERS else message[:_MAX_CHARACTERS] + "…"
-    return SourceCodes.KUSTOMIZE_FAILED.finding(f"{label}: {shortened}")
+    return SourceCodes.KUSTOMIZE_FAILED.finding(f'{label} cannot be built. Kustomize reports: "{shortened}"')
 
 
 def _read_message(stderr: str) -> str:
