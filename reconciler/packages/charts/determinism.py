@@ -204,7 +204,7 @@ def _create_findings(problems: Sequence[_Problem], label: str, policy: FixedValu
         name = resource.label if resource.source.has_stable_name else f"{resource.kind} in {resource.source.template}"
         field = f"{pointer} of {name}" if pointer else name
         places, next_step = _format_places(problem.places), _format_next_step(problem, policy)
-        message = f"{field} in {label} depends on {places}, and can change with each render. {next_step}"
+        message = f"{label}: {field} depends on {places}, and can change with each render. {next_step}"
         location = SourceLocation(object=resource.location.object, pointer=pointer)
         yield SourceCodes.NONDETERMINISTIC_CHART.finding(message, location)
     if len(problems) > _MAX_FIELDS:

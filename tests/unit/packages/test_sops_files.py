@@ -109,7 +109,7 @@ def test_functions_cannot_use_an_encrypted_configuration() -> None:
     kptfile = f"{KPTFILE}pipeline:\n  mutators:\n    - {{image: set-labels:v0.2, configPath: s.yaml}}\n"
     result = render_pipelines(build_tree({"Kptfile": kptfile, "s.yaml": secret()}))
     assert result.failure
-    assert "configPath: must not be the path of a SOPS document" in result.failure.message
+    assert "configPath refers to the SOPS document" in result.failure.message
 
 
 def test_function_does_not_replace_an_encrypted_document() -> None:

@@ -104,7 +104,7 @@ def test_rewritten_text_is_reported() -> None:
     assert "key: true" in read_texts(source)["configmap-a.yaml"]
     assert [finding.message for finding in source.findings] == [
         (
-            "chart web 1.2.3: ConfigMap/shop/a (templates/a.yaml) was rewritten, because it contains values that YAML 1.1 and"
+            "the text of ConfigMap/shop/a in templates/a.yaml of chart web 1.2.3 was written again, because it contains values that YAML 1.1 and"
             " YAML 1.2 read differently"
         )
     ]
@@ -129,11 +129,11 @@ def test_hooks_are_reported() -> None:
         ),
         (
             "HookLeftOut",
-            "chart web 1.2.3: Job/drop in templates/a.yaml is not part of the package, because of its hook pre-delete",
+            "Job/drop in templates/a.yaml of chart web 1.2.3 is not part of the package, because it is a Helm hook (pre-delete)",
         ),
         (
             "HookLeftOut",
-            "chart web 1.2.3: Job/test in templates/a.yaml is not part of the package, because of its hook test",
+            "Job/test in templates/a.yaml of chart web 1.2.3 is not part of the package, because it is a Helm hook (test)",
         ),
     ]
 
@@ -155,7 +155,7 @@ def test_hooks_are_reported() -> None:
         pytest.param(
             render("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: a-}\n"),
             "GenerateNameNotSupported",
-            "Job has metadata.generateName",
+            "has metadata.generateName",
             id="generate-name",
         ),
         pytest.param(render("a: b: c\n"), "RenderedOutputInvalid", "line 1, column 5", id="syntax"),
