@@ -330,7 +330,7 @@ def test_equal_requests_of_clusters_start_one_program(tmp_path: Path, fake: Fake
         ),
         pytest.param(
             "", "SourceKindAmbiguous",
-            "has the package marker base/kustomization.yaml in a subfolder",
+            "has no package at its top level, but contains base/kustomization.yaml in a subfolder",
             id="no-options",
         ),
     ],

@@ -257,8 +257,8 @@ def test_chart_that_needs_the_result_of_a_function(tmp_path: Path) -> None:
     (error,) = list_errors(render(tmp_path, passing))
     assert error == (
         "the reconciler cannot check whether all renders have the same output, because the chart fails without the results"
-        " of randNumeric (templates/a.yaml:6). Next step: set values that avoid these calls. The error was: \"execution"
-        " error at (templates/a.yaml:6:51): too long"
+        ' of randNumeric (templates/a.yaml:6). Next step: set values that avoid these calls. The error was: "execution'
+        ' error at (templates/a.yaml:6:51): too long"'
     )
 
 

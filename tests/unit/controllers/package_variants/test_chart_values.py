@@ -404,7 +404,11 @@ def test_chart_files_and_merge() -> None:
     ("content", "code", "message"),
     [
         (None, NOT_FOUND, 'spec.helm.valuesFiles[0]: the chart contains no file "prod.yaml"'),
-        (b"[1]", INVALID, "spec.helm.valuesFiles[0]: prod.yaml:1: a values file must contain a map"),
+        (
+            b"[1]",
+            INVALID,
+            "spec.helm.valuesFiles[0] refers to prod.yaml, which is not valid at line 1: a values file must contain a map",
+        ),
     ],
 )
 def test_invalid_chart_file(content: bytes | None, code: str, message: str) -> None:

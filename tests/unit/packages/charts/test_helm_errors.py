@@ -54,7 +54,9 @@ def test_render_error(stderr: str, message: str) -> None:
     findings = convert_helm_error(stderr, "chart web 1", "web")
     report = f'Helm reports: "{message}"' if message else "Helm gives no reason"
 
-    assert [(finding.code, finding.message) for finding in findings] == [("ChartRenderFailed", f"chart web 1 cannot be rendered. {report}")]
+    assert [(finding.code, finding.message) for finding in findings] == [
+        ("ChartRenderFailed", f"chart web 1 cannot be rendered. {report}")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,9 @@ def test_render_error(stderr: str, message: str) -> None:
         ),
         pytest.param(
             f"Error: {SCHEMA}db:\n- at '/size': got string, want integer\n",
-            {"/db/size": 'the values of chart web 1 do not match the schema of the chart at /db/size. Helm reports: "got string, want integer"'},
+            {
+                "/db/size": 'the values of chart web 1 do not match the schema of the chart at /db/size. Helm reports: "got string, want integer"'
+            },
             id="subchart",
         ),
     ],

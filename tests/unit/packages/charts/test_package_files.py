@@ -142,7 +142,9 @@ def test_hooks_are_reported() -> None:
     ("output", "code", "text"),
     [
         pytest.param(render("- a\n"), "RenderedOutputInvalid", "templates/a.yaml, document 1: a resource", id="list"),
-        pytest.param(render("a: 1\n"), "RenderedOutputInvalid", "apiVersion and kind of a resource", id="no-kind"),
+        pytest.param(
+            render("a: 1\n"), "RenderedOutputInvalid", "a resource must have apiVersion and kind", id="no-kind"
+        ),
         pytest.param(
             render("apiVersion: v1\nkind: [A]\n"), "RenderedOutputInvalid", "must be strings", id="kind-is-a-list"
         ),

@@ -176,7 +176,9 @@ def test_invalid_overlay(fields: str, finding: str) -> None:
             "but the upstream package does not contain it, and no Repository has the URL https://example.com",
             id="other-case",
         ),
-        pytest.param("helmCharts: {name: web}", "KustomizeFailed prod/kustomization.yaml:1: helmCharts must be a list", id="map"),
+        pytest.param(
+            "helmCharts: {name: web}", "KustomizeFailed prod/kustomization.yaml:1: helmCharts must be a list", id="map"
+        ),
         pytest.param(
             "helmChartInflationGenerator: [{chartName: web}]",
             "KustomizeFailed prod/kustomization.yaml:1: helmChartInflationGenerator uses HelmChartInflationGenerator,",
