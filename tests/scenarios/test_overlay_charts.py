@@ -162,14 +162,14 @@ def test_missing_repository_is_named_until_it_is_added(tmp_path: Path, server: A
         ),
         pytest.param({"version": ""}, "ChartNotLocked", "helmCharts[0].version must be an exact", id="no-version"),
         pytest.param({"version": "1.0"}, "ChartNotLocked", 'but is "1.0"', id="number"),
-        pytest.param({"name": "../web"}, "KustomizeFailed", "helmCharts[0].name: must be the name", id="name"),
+        pytest.param({"name": "../web"}, "KustomizeFailed", "helmCharts[0].name must be the name", id="name"),
         pytest.param(
-            {"repo": ""}, "KustomizeFailed", "contains no chart \"prod/charts/web\": add its files, or set repo",
+            {"repo": ""}, "KustomizeFailed", 'refers to the chart "prod/charts/web", which the',
             id="no-repository",
         ),
         pytest.param(
             {"valuesFile": '"https://a.example/v.yaml"'}, "RemoteBaseRefused",
-            'helmCharts[0]: "https://a.example/v.yaml" is a URL', id="values-url",
+            'helmCharts[0] refers to the URL "https://a.example/v.yaml".', id="values-url",
         ),
         pytest.param(
             {"additionalValuesFiles": "[../../x]"}, "PathInvalid", '"../../x", which is outside of the upstream package',
