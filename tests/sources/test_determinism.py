@@ -280,8 +280,10 @@ def test_left_out_hooks_do_not_count(tmp_path: Path) -> None:
     accepted, refused = render(tmp_path, chart), render(tmp_path, chart, skip_tests=False)
 
     assert [finding.message for finding in accepted.findings] == [
-        "Pod in templates/tests/jwt.yaml of chart podinfo 6.1.3 is not part of the package, because it is a Helm hook"
-        " (test-success)"
+        (
+            "Pod in templates/tests/jwt.yaml of chart podinfo 6.1.3 is not part of the package, because it is a Helm hook"
+            " (test-success)"
+        )
     ]
     assert len(accepted.files) == 3
     assert [finding.message for finding in refused.findings] == [
