@@ -275,8 +275,8 @@ class _RenderRun:
         """Return a finding for each SOPS document that functions did not receive, and for each changed SealedSecret."""
         withheld = (
             SourceCodes.SOPS_WITHHELD.finding(
-                "a change would break the MAC of this SOPS document, so these functions do not receive it:"
-                f" {', '.join(dict.fromkeys(functions))}",
+                f"this SOPS document is not passed to {', '.join(dict.fromkeys(functions))}, because a change would"
+                " break its MAC",
                 locate_document(self._package.resources[number]),
             )
             for number, functions in self._withheld.items()
@@ -558,24 +558,27 @@ def _find_config_path_findings(package: Package, path: str, kptfile: Kptfile) ->
                 pointer = f"pipeline.{stage}[{index}].configPath"
                 line = kptfile.document.find_line(("pipeline", stage, index, "configPath"))
                 location = SourceLocation(join_path(path, "Kptfile"), line, pointer=pointer)
-                yield PackageCodes.KPTFILE_INVALID.finding(f"{pointer}: {error}", location)
+                yield PackageCodes.KPTFILE_INVALID.finding(f"{pointer}{error}", location)
 
 
 def _find_config_path_error(package: Package, path: str, config_path: str) -> str:
-    """Return the error of a `configPath`, or "". Files that functions create or change are not considered."""
+    """Return the error of a `configPath` as the end of a message, or "".
+
+    Files that functions create or change are not considered.
+    """
     file = join_path(path, normpath(config_path))
     if ".." in file or config_path.startswith("/"):
         return ""  # `validate_kptfile` reports these two errors.
     if file not in package.files:
-        return f'must be the path of a file, but is "{config_path}", which does not exist'
+        return f' refers to the file "{config_path}", which does not exist'
     if package.find_owning_package(file) != path:
-        return f'must be the path of a file of this package, but is "{config_path}", which belongs to a subpackage'
+        return f' must be the path of a file of this package, but "{config_path}" belongs to a subpackage'
     documents = parse_documents(file, package.files[file].data)
     if isinstance(documents, ParseFailure):
         return ""  # `Package.parse_result` already contains a finding for this file.
     if any(is_sops_document(document.data) for document in documents):
-        return f'must not be the path of a SOPS document, because functions cannot decrypt it, but is "{config_path}"'
-    return _format_config_error(config_path, len(documents)) if len(documents) > 1 else ""
+        return f' refers to the SOPS document "{config_path}", which functions cannot decrypt'
+    return f": {_format_config_error(config_path, len(documents))}" if len(documents) > 1 else ""
 
 
 def _format_config_error(config_path: str, count: int) -> str:

@@ -32,6 +32,6 @@ def format_scope_change(cause: str, old: str, new: str, excluded_from: str) -> s
         excluded_from: The noun for the cause in the next step of the message: "function" or "policy".
     """
     return (
-        f"{cause} changes the scope of the SealedSecret from {old} to {new}, so that its controller cannot decrypt the"
-        f" SealedSecret (next step: exclude the SealedSecret from the {excluded_from}, or seal it again)"
+        f"{cause} changes the scope of the SealedSecret from {old} to {new}, so that the controller of SealedSecrets"
+        f" cannot decrypt it. Next step: exclude the SealedSecret from the {excluded_from}, or seal it again"
     )

@@ -70,7 +70,7 @@ def check_sops_edit(document: Document, data: Any) -> None:
         raise SopsMacError(path, _ENCRYPTED)
 
 
-_COVERED = "the MAC of the document covers this field, because sops.mac_only_encrypted is not set"
+_COVERED = "the MAC of the document covers this field (sops.mac_only_encrypted is not set)"
 _ENCRYPTED = "the rules in the field sops of the document encrypt this field"
 
 

@@ -21,7 +21,7 @@ from reconciler.redaction import is_ciphertext
 _MARK = SOPS.encode()
 _MAX_CACHED_FILES = 1024
 _MERGE_COMMENT = re.compile(rb"^(metadata:)[ \t]+# kpt-merge: [^\r\n]*", re.MULTILINE)
-_NEXT_STEP = "next step: exclude the document from the rule, or encrypt the file again with --mac-only-encrypted"
+_NEXT_STEP = "Next step: exclude the document from the rule, or encrypt the file again with --mac-only-encrypted"
 
 
 def has_sops_document(path: str, content: bytes) -> bool:
@@ -52,7 +52,7 @@ def create_mac_finding(error: SopsMacError, location: SourceLocation, rule: str)
     `rule` describes the origin of the change, e.g. an item of a policy.
     """
     pointer = format_pointer(error.path)
-    message = f"{rule} must not change {pointer} of a SOPS document: {error.message} ({_NEXT_STEP})"
+    message = f"{rule} must not change {pointer} of a SOPS document, because {error.message}. {_NEXT_STEP}"
     return SourceCodes.SOPS_MAC_BROKEN.finding(message, replace(location, pointer=pointer))
 
 
@@ -86,11 +86,13 @@ def _check_document(resource: PackageResource) -> Iterator[Finding]:
     if plaintext is not None:
         message = (
             f"{format_pointer(plaintext)} must be encrypted, because the rules in the field sops of the document select"
-            " it (next step: encrypt the file again with SOPS)"
+            " it. Next step: encrypt the file again with SOPS"
         )
         yield _create_finding(SourceCodes.PLAINTEXT_SECRET, message, resource, plaintext)
     if not is_ciphertext(resource.data[SOPS]["mac"]):
-        message = "/sops/mac must be a ciphertext: SOPS cannot decrypt the document (next step: encrypt the file again)"
+        message = (
+            "SOPS cannot decrypt the document, because /sops/mac is not a ciphertext. Next step: encrypt the file again"
+        )
         yield _create_finding(SourceCodes.SOPS_MAC_SUSPECT, message, resource, (SOPS, "mac"))
 
 

@@ -38,7 +38,7 @@ def detect_source_kind(files: FileTree) -> SourceKind | UnknownSourceKind:
     if CHART_FILE in files and kustomization:
         return UnknownSourceKind(
             "SourceKindAmbiguous",
-            f'contains {CHART_FILE} and {kustomization}; set the field kind to "helm" or "kustomize"',
+            f'contains {CHART_FILE} and {kustomization}. Next step: set the field kind to "helm" or "kustomize"',
         )
     if CHART_FILE in files:
         return "helm"
@@ -47,8 +47,8 @@ def detect_source_kind(files: FileTree) -> SourceKind | UnknownSourceKind:
     if marker := _find_nested_marker(files):
         return UnknownSourceKind(
             "SourceKindAmbiguous",
-            f"has the package marker {marker} in a subfolder; name this subfolder as the package, or set the field "
-            "kind to manifests",
+            f"has no package at its top level, but contains {marker} in a subfolder. Next step: use this subfolder as "
+            'the package, or set the field kind to "manifests"',
         )
     return detect_manifests(files)
 

@@ -159,8 +159,8 @@ def _create_resource_finding(
         message = f'{other.key} is {places}. The resource of source "{other_source}" is used'
         return downgrade_to_warning(SourceCodes.RESOURCE_REPEATED.finding(message, location))
     message = (
-        f"{other.key} is {places}. Next step: remove it from one of them. To use the resource of source "
-        f'"{other_source}", set `onRepeatedResource: lastWins`'
+        f"{other.key} is {places}. Next step: remove the resource from one of the sources. To use the resource of"
+        f' source "{other_source}", set `onRepeatedResource: lastWins`'
     )
     return SourceCodes.RESOURCE_REPEATED.finding(message, location)
 

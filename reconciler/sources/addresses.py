@@ -20,7 +20,7 @@ _PORTS = {"https": 443, "http": 80}
 # metadata service of Amazon EC2 for IPv6.
 _REFUSED_NETWORKS = tuple(map(ipaddress.ip_network, ("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")))
 _REFUSED_MESSAGE = (
-    "the host {} has the address {}: link-local addresses and those of metadata services are always refused"
+    "the host {} has the address {}, but link-local addresses and addresses of metadata services are always refused"
 )
 # IPv6 addresses of these networks contain an IPv4 address in their last four bytes (RFC 4291, RFC 6052).
 _EMBEDDING_NETWORKS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")))
@@ -66,7 +66,7 @@ class AddressPolicy:
             raise _create_error(_REFUSED_MESSAGE.format(host, host))
         if parts.scheme == "http" and not self.allows_plain_http(host, port):
             raise _create_error(
-                f"the URL {shown!r} must use https: add the host to the setting `sources.insecure_hosts` to allow http"
+                f"the URL {shown!r} must use https. To allow http, add the host to the setting `sources.insecure_hosts`"
             )
         forms = (f"{parts.scheme}://{format_authority(host, port, parts.scheme)}{parts.path}", *other_forms)
         if self.allowed_urls and not any(

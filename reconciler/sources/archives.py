@@ -310,7 +310,7 @@ def _normalize_path(name: str) -> str:
             f"and at most {_MAX_PATH_BYTES:,} bytes"
         )
     if problem := validate_tree_path(path):
-        _fail(f"the path of an entry is not allowed: {problem}")
+        _fail(f"the archive contains an entry with a path that is not allowed, because {problem}")
     return path
 
 

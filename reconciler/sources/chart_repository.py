@@ -114,8 +114,8 @@ def _check_access(response: HttpResponse | HttpStream, repository: ArtifactRepos
         raise SourceError(
             SourceCodes.SOURCE_UNAUTHORIZED.name,
             f"the request for {url} is refused with the HTTP status {response.status}. The credentials of the settings "
-            f"are not sent to this URL, because it is not below {repository.url}: set `passCredentials: true` or "
-            "`secretRef` of the Repository",
+            f"are not sent to this URL, because it is not below {repository.url}. Next step: set `passCredentials: "
+            "true` or `secretRef` of the Repository",
         )
 
 

@@ -121,14 +121,16 @@ class SourceCredentials:
     def find_secret_folder(self, namespace: str, name: str) -> Path:
         """Return the folder with the keys of a Secret. Raises SourceError."""
         if not self._secrets_directory:
-            raise _create_error(f"the Secret {namespace}/{name} cannot be read: set `sources.secrets_directory`")
+            raise _create_error(
+                f"the Secret {namespace}/{name} cannot be read. Next step: set `sources.secrets_directory`"
+            )
         if validate_dns_label(namespace) or validate_dns_subdomain(name):
             raise _create_error(f"the Secret {namespace}/{name} has an invalid name")
         folder = Path(self._secrets_directory).expanduser() / namespace / name
         if not folder.is_dir():
             raise _create_error(
-                f"the Secret {namespace}/{name} does not exist: create the folder {folder} with the keys of the Secret "
-                "as files"
+                f"the Secret {namespace}/{name} does not exist. Next step: create the folder {folder} with the keys of"
+                " the Secret as files"
             )
         return folder
 

@@ -38,7 +38,10 @@ class ProgramKind:
     @property
     def next_step(self) -> str:
         """The next step of the user if the program is missing, as a part of a message."""
-        return f"install it with `{self.install_command}` or a package manager, or set `sources.{self.engine}.program`"
+        return (
+            f"Next step: install {self.engine} with `{self.install_command}` or with a package manager, or set"
+            f" `sources.{self.engine}.program` to its path"
+        )
 
 
 @dataclass(frozen=True)
@@ -116,13 +119,15 @@ class EngineProgram:
         try:
             version = self._get_version(program)
         except SandboxUnavailableError as error:
-            return EngineProblem(self._kind.unavailable, f"cannot be rendered with {self._kind.engine}: {error}")
+            return EngineProblem(
+                self._kind.unavailable, f"cannot be rendered with {self._kind.engine}, because {error}"
+            )
         parsed = parse_version(version)
         if parsed and self._supported.matches(parsed):
             return EngineVersion(self._kind, program, version)
-        found = f"version {version}" if version else "a program that does not print its version"
+        found = f"is version {version}" if version else "does not print its version"
         needed = f"{self._kind.engine} {self._supported.text}"
-        text = f"needs {needed}, and {program.path} is {found}: {self._kind.next_step}"
+        text = f"needs {needed}, but {program.path} {found}. {self._kind.next_step}"
         return EngineProblem(SourceCodes.ENGINE_UNSUPPORTED, text)
 
     def _get_version(self, program: Program) -> str:
@@ -160,4 +165,4 @@ class EngineProgram:
     def _describe_missing_program(self) -> str:
         paths = " or ".join(map(str, self._finder.list_candidates()))
         name, versions = self._kind.engine, self._supported.text
-        return f"needs the program {name} ({versions}), which is not at {paths}: {self._kind.next_step}"
+        return f"needs the program {name} ({versions}), which is not at {paths}. {self._kind.next_step}"

@@ -52,7 +52,7 @@ class EngineRuns:
             raise _create_error(SourceCodes.RENDER_TIMEOUT, message, is_temporary=True) from error
         except (OSError, SandboxUnavailableError) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-            message = f"{label}: {path} cannot run: {reason}"
+            message = f"{label} cannot be rendered with {path}. Reason: {reason}"
             raise _create_error(engine.kind.unavailable, message, is_temporary=True) from error
         self._check_limits(name, result, label)
         return result

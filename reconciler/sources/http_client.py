@@ -157,7 +157,7 @@ class HttpClient:
         if self._is_offline:
             raise SourceError(
                 SourceCodes.NOT_IN_CACHE.name,
-                f"the content of {redact_url(request.url)} is not in the cache: leave out --offline",
+                f"the content of {redact_url(request.url)} is not in the cache. Next step: leave out --offline",
             )
         url, forms, named_by, authorization = request.url, request.other_forms, request.named_by, request.authorization
         for _ in range(_MAX_REDIRECTS + 1):
@@ -221,7 +221,7 @@ class HttpClient:
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             # InvalidURL and UnicodeError are raised for an invalid URL of a redirect, or for an invalid host name. Do
             # not chain the original exception, because it can contain the URL with a signature.
-            message = f"cannot be reached: {_describe(error)}"
+            message = f"cannot be reached ({_describe(error)})"
             raise self._record_failure(host, _create_unreachable_error(host, message)) from None
         self._failures.remove(host)
 
@@ -337,8 +337,9 @@ def check_status(response: HttpResponse | HttpStream, subject: str) -> None:
         case 401 | 403:
             raise SourceError(
                 SourceCodes.SOURCE_UNAUTHORIZED.name,
-                f"{host} refuses access to {subject} with the HTTP status {response.status}: check `secretRef` of the "
-                "Repository, or the settings `sources.credentials_file` and `sources.docker_config`",
+                f"{host} refuses access to {subject} with the HTTP status {response.status}. Next step: check"
+                " `secretRef` of the Repository, or the settings `sources.credentials_file` and"
+                " `sources.docker_config`",
             )
         case 404 | 410:
             raise SourceError(UPSTREAM_NOT_FOUND, f"{host} does not contain {subject}")

@@ -103,7 +103,7 @@ class KustomizeEngine:
         if request.charts is None:
             return _Programs(kustomize)
         if kustomize.is_older(_CHARTS_SINCE):
-            text = f"has charts, which need kustomize >={_CHARTS_SINCE}: {kustomize.kind.next_step}"
+            text = f"has charts, and charts need kustomize >={_CHARTS_SINCE}. {kustomize.kind.next_step}"
             return EngineProblem(SourceCodes.ENGINE_UNSUPPORTED, text)
         helm = self._find_helm()
         return helm if isinstance(helm, EngineProblem) else _Programs(kustomize, helm)

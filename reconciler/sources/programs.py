@@ -135,8 +135,8 @@ class ProgramRunner:
             return (unshare, *_UNSHARE, "--")
         if self._sandbox == "require":
             raise SandboxUnavailableError(
-                "the setting `sources.sandbox` is require, but `unshare --user --net` does not work on this machine;"
-                " allow user namespaces, or change the setting"
+                'the setting `sources.sandbox` is "require", but `unshare --user --net` does not work on this machine.'
+                " Next step: allow user namespaces, or change the setting"
             )
         return ()
 

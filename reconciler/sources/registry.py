@@ -262,7 +262,10 @@ class RegistryClient:
 
     def _store(self, chunks: Iterable[bytes], digest: str, subject: str) -> str:
         def create_error(found: str) -> SourceError:
-            return SourceError(SourceCodes.DIGEST_MISMATCH.name, f"{subject} has the digest {found}")
+            return SourceError(
+                SourceCodes.DIGEST_MISMATCH.name,
+                f"the registry returned wrong content for {subject}, because this content has the digest {found}",
+            )
 
         return self._cache.store(chunks, digest, create_error)
 
@@ -345,8 +348,8 @@ class _Authorizations:
         elif login is None:
             raise SourceError(
                 SourceCodes.SOURCE_UNAUTHORIZED.name,
-                f"{location.oci_url} requires a user name and a password: set `secretRef` of the Repository, or the "
-                "settings `sources.credentials_file` or `sources.docker_config`",
+                f"{location.oci_url} requires a user name and a password. Next step: set `secretRef` of the"
+                " Repository, or the settings `sources.credentials_file` or `sources.docker_config`",
             )
         else:
             is_limited = login.is_shared and not location.repository.pass_credentials

@@ -607,7 +607,7 @@ def test_pinned_manifest_is_read_while_it_exists(tmp_path: Path, registry: Regis
     result = world.sync()
     (message,) = (finding.message for finding in result.findings if finding.code == "DigestMismatch")
     assert (
-        f"at oci://{registry.host}/charts must have the digest {first}, but now it has the digest {second}, and"
+        f"requires the digest {first}, but oci://{registry.host}/charts now contains only the digest {second}."
         in message
     )
     assert (result.outcomes["berlin/web"], result.changed_branches) == ("published", set())

@@ -211,7 +211,7 @@ def test_url_is_refused_without_a_connection(world: World) -> None:
             server.accept()
     assert result.outcomes["berlin/web"] == "RemoteBaseRefused"
     (finding,) = (finding for finding in result.findings if finding.code == "RemoteBaseRefused")
-    assert finding.message.startswith(f'overlays/berlin/kustomization.yaml:2: Resources[0]: "{url}" is a URL')
+    assert finding.message.startswith(f'overlays/berlin/kustomization.yaml:2: Resources[0] refers to the URL "{url}".')
     assert world.sync_until_unchanged().report.render_count == 0
 
 
@@ -330,7 +330,7 @@ def test_equal_requests_of_clusters_start_one_program(tmp_path: Path, fake: Fake
         ),
         pytest.param(
             "", "SourceKindAmbiguous",
-            "has the package marker base/kustomization.yaml in a subfolder",
+            "has no package at its top level, but contains base/kustomization.yaml in a subfolder",
             id="no-options",
         ),
     ],

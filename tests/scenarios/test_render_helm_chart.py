@@ -156,7 +156,7 @@ def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> N
         ),
         pytest.param(
             "name: web,", "name: absent,",
-            "helmCharts[0].chartArgs.name: the package contains no chart \"charts/absent\": add its files, set repo", id="no-chart",
+            'helmCharts[0].chartArgs.name refers to the chart "charts/absent", which the package does not', id="no-chart",
         ),
         pytest.param(
             "version: 1.0.0", "version: 9.0.0", 'chartArgs.version is "9.0.0", and "charts/web" has version "1.0.0"',

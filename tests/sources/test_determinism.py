@@ -40,8 +40,8 @@ def build_config_maps(lines: Mapping[str, str], **files: str) -> FileTree:
     )
 
 
-STEP = ", and can change with each render. Next step: set values that avoid these calls, or `onNondeterminism: fixed`"
-FIELD = "ConfigMap/a /data/key depends on"
+STEP = ", and can change with each render. Next step: set values that avoid this call, or set `onNondeterminism: fixed`"
+FIELD = "/data/key of ConfigMap/a depends on"
 CHANGING_LINES = {
     "now": "{{ now | quote }}",
     "year": '{{ now | date "2006" | quote }}',
@@ -67,7 +67,7 @@ def test_fields_that_change(tmp_path: Path) -> None:
                  "randInt": "number number-as-an-argument", "randAlpha": "hash",
                  "the map order of keys": "map-order"}  # fmt: skip
     expected = [
-        f"ConfigMap/{name} /data/key depends on {function} (templates/{name}.yaml:6){STEP}"
+        f"/data/key of ConfigMap/{name} depends on {function} (templates/{name}.yaml:6){STEP}"
         for function, names in functions.items()
         for name in names.split()
     ]
@@ -206,12 +206,12 @@ def test_secrets_have_no_fixed_values(tmp_path: Path) -> None:
         **{"templates/secret.yaml": secret},
     )
     fields = [
-        "ConfigMap/ca /data/key depends on genCA (templates/ca.yaml:6)",
-        "ConfigMap/key /data/key depends on genPrivateKey (templates/key.yaml:6)",
-        "ConfigMap/password /data/key depends on htpasswd (templates/password.yaml:6)",
-        "Secret/s /data/password depends on randAlphaNum (templates/secret.yaml:4)",
+        "/data/key of ConfigMap/ca depends on genCA (templates/ca.yaml:6)",
+        "/data/key of ConfigMap/key depends on genPrivateKey (templates/key.yaml:6)",
+        "/data/key of ConfigMap/password depends on htpasswd (templates/password.yaml:6)",
+        "/data/password of Secret/s depends on randAlphaNum (templates/secret.yaml:4)",
     ]
-    step = "Next step: set values that avoid these calls, for example the name of an existing Secret"
+    step = "Next step: set values that avoid this call, for example the name of an existing Secret"
     reason = (
         "`onNondeterminism: fixed` does not apply to this field, because a fixed value of a Secret, key or certificate is"
         " not secret"
@@ -257,8 +257,8 @@ def test_chart_that_needs_the_result_of_a_function(tmp_path: Path) -> None:
     (error,) = list_errors(render(tmp_path, passing))
     assert error == (
         "the reconciler cannot check whether all renders have the same output, because the chart fails without the results"
-        " of randNumeric (templates/a.yaml:6). Next step: set values that avoid these calls. The error was: execution"
-        " error at (templates/a.yaml:6:51): too long"
+        ' of randNumeric (templates/a.yaml:6). Next step: set values that avoid these calls. The error was: "execution'
+        ' error at (templates/a.yaml:6:51): too long"'
     )
 
 
@@ -280,12 +280,15 @@ def test_left_out_hooks_do_not_count(tmp_path: Path) -> None:
     accepted, refused = render(tmp_path, chart), render(tmp_path, chart, skip_tests=False)
 
     assert [finding.message for finding in accepted.findings] == [
-        "chart podinfo 6.1.3: Pod in templates/tests/jwt.yaml is not part of the package, because of its hook test-success"
+        (
+            "Pod in templates/tests/jwt.yaml of chart podinfo 6.1.3 is not part of the package, because it is a Helm hook"
+            " (test-success)"
+        )
     ]
     assert len(accepted.files) == 3
     assert [finding.message for finding in refused.findings] == [
         (
-            f"chart podinfo 6.1.3: Pod in templates/tests/jwt.yaml /metadata/name depends on randAlphaNum"
+            f"chart podinfo 6.1.3: /metadata/name of Pod in templates/tests/jwt.yaml depends on randAlphaNum"
             f" (templates/tests/jwt.yaml:4){STEP}"
         )
     ]

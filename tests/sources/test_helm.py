@@ -133,9 +133,9 @@ def test_missing_program_and_later_installation(engine: HelmEngine, helm: FakeHe
         (
             "HelmUnavailable",
             (
-                f"chart web 1.2.3 needs the program helm (>=3.14 <5), which is not at {helm.path}: install it with"
-                " `CGO_ENABLED=0 GOBIN=/usr/local/bin go install -ldflags '-s -w' helm.sh/helm/v3/cmd/helm@v3.22.0` or a"
-                " package manager, or set `sources.helm.program`"
+                f"chart web 1.2.3 needs the program helm (>=3.14 <5), which is not at {helm.path}. Next step: install helm with"
+                " `CGO_ENABLED=0 GOBIN=/usr/local/bin go install -ldflags '-s -w' helm.sh/helm/v3/cmd/helm@v3.22.0` or with"
+                " a package manager, or set `sources.helm.program` to its path"
             ),
         )
     ]
@@ -146,9 +146,9 @@ def test_missing_program_and_later_installation(engine: HelmEngine, helm: FakeHe
 @pytest.mark.parametrize(
     ("version", "found"),
     [
-        pytest.param("v3.13.3", "version 3.13", id="too-old"),
-        pytest.param("v5.0.0", "version 5.0", id="too-new"),
-        pytest.param("Client: none", "a program that does not print its version", id="another-program"),
+        pytest.param("v3.13.3", "is version 3.13", id="too-old"),
+        pytest.param("v5.0.0", "is version 5.0", id="too-new"),
+        pytest.param("Client: none", "does not print its version", id="another-program"),
     ],
 )
 def test_unsupported_program(engine: HelmEngine, helm: FakeHelm, version: str, found: str) -> None:
@@ -157,7 +157,7 @@ def test_unsupported_program(engine: HelmEngine, helm: FakeHelm, version: str, f
     source = engine.render(CHART, REQUEST)
 
     assert list_errors(source) == ["EngineUnsupported"]
-    assert f"needs helm >=3.14 <5, and {helm.path} is {found}: install" in source.findings[0].message
+    assert f"needs helm >=3.14 <5, but {helm.path} {found}. Next step: install" in source.findings[0].message
     assert (helm.calls(), engine.identity()) == ([], "")
 
 
@@ -174,7 +174,7 @@ def test_supported_versions(tmp_path: Path) -> None:
         pytest.param(
             {"stderr": "Error: parse error at (web/templates/a.yaml:1): x", "exit_code": 1},
             "ChartRenderFailed",
-            "chart web 1.2.3: parse error at (templates/a.yaml:1): x",
+            'chart web 1.2.3 cannot be rendered. Helm reports: "parse error at (templates/a.yaml:1): x"',
             id="error",
         ),
         pytest.param({"output": "---\na: \udcff"}, "RenderedOutputInvalid", "is not UTF-8 text", id="encoding"),
@@ -238,12 +238,12 @@ def test_required_sandbox_that_is_missing(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name, path: None)
     isolated = build_engine(helm.path, tmp_path / "renders", sandbox="require")
-    message = "the setting `sources.sandbox` is require, but `unshare --user --net` does not work on this machine"
+    message = 'the setting `sources.sandbox` is "require", but `unshare --user --net` does not work on this machine'
 
-    for reason in ("cannot be rendered with helm", f"{helm.path} cannot run"):
+    for reason in ("cannot be rendered with helm, because", f"cannot be rendered with {helm.path}. Reason:"):
         (finding,) = isolated.render(CHART, REQUEST).findings
         assert finding.code == "HelmUnavailable"
-        assert f"{reason}: {message}" in finding.message
+        assert f"{reason} {message}" in finding.message
         # The second render finds the version of the program in the cache.
         assert list_errors(engine.render(CHART, replace(REQUEST, values='{"a":1}'))) == []
 

@@ -196,7 +196,7 @@ def test_hooks_of_kyverno(tmp_path: Path) -> None:
     kept, written = (render(tmp_path, build_kyverno(), hooks=policy) for policy in ("keep", "argocd"))
 
     assert list_errors(kept) == list_errors(written) == []
-    deleted = {finding.location.object for finding in kept.findings if finding.message.endswith("hook pre-delete")}
+    deleted = {finding.location.object for finding in kept.findings if finding.message.endswith("hook (pre-delete)")}
     assert deleted == {"Job/shop/web-kyverno-rm-webhooks", "Job/shop/web-kyverno-scale-to-zero"}
     assert find_delete_hooks(kept) == set()
     assert find_delete_hooks(written) == {"job-web-kyverno-rm-webhooks.yaml", "job-web-kyverno-scale-to-zero.yaml"}

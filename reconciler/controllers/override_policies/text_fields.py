@@ -137,7 +137,10 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
     try:
         return _edit_text(data, path, _decode_base64(text) if is_encoded else text, item, is_encoded=is_encoded)
     except SopsMacError as error:
-        message = f"in the text of the field, at {format_pointer(error.path)} of a SOPS document: {error.message}"
+        message = (
+            "the text of the field contains a SOPS document, which must not change at"
+            f" {format_pointer(error.path)}, because {error.message}"
+        )
         return OverrideEffect(data, (ResourceIssue(SourceCodes.SOPS_MAC_BROKEN, message, path),))
     except (TextFormatError, YamlError) as error:
         message = f"the text at {format_pointer(path)} must be one valid {_FORMAT_NAMES[item.format]} document"

@@ -183,9 +183,9 @@ class _ArtifactLookup:
         if problem.code != SourceCodes.DIGEST_UNAVAILABLE.name or listed in ("", version.digest):
             return problem
         message = (
-            f"{self.title}: version {version.version} at {self.repository.url} must have the digest {version.digest}, "
-            f"but now it has the digest {listed}, and the content with the required digest does not exist any more;"
-            " check the new content, and set spec.upstream.digest to its digest"
+            f'{self.title} has new content for version "{version.version}". The package requires the digest'
+            f" {version.digest}, but {self.repository.url} now contains only the digest {listed}. Next step: check the"
+            " new content, and set spec.upstream.digest to its digest"
         )
         return SourceProblem(SourceCodes.DIGEST_MISMATCH.name, message, problem.should_retry)
 

@@ -270,7 +270,9 @@ class _Collector:
         for option, secret in self.secrets.items():
             field_path, location = self._describe(option)
             for name, value, requirement in check_reference(secret):
-                message = f"{field_path}.{name}: in a HelmRelease, {quote_value(value)} must have {requirement}"
+                message = (
+                    f"{field_path}.{name} is written to a HelmRelease, so {quote_value(value)} must have {requirement}"
+                )
                 yield SourceCodes.VALUES_INVALID.finding(message, location)
             if secret in overlaps:
                 yield SourceCodes.VALUES_INVALID.finding(f"{field_path}: {overlaps[secret]}", location)
@@ -329,11 +331,14 @@ def _read_key(found: ConfigObject, reference: ValuesReference) -> tuple[Any, Doc
         try:
             return read_core_yaml(text), DocumentLines(found.document, whole_path)
         except YamlError as error:
-            raise _ValuesError(f"has invalid YAML at {format_path(path)}: {error.message}", path) from None
+            raise _ValuesError(
+                f'has invalid YAML at {format_path(path)}. The parser reports: "{error.message}"', path
+            ) from None
     document = read_values_document(text.encode())
     if isinstance(document, ParseFailure):
         raise _ValuesError(
-            f"has invalid values at {format_path(path)}, line {document.line} of the text: {document.message}", path
+            f"has invalid values at {format_path(path)}, because {document.message} (line {document.line} of the text)",
+            path,
         )
     if document is None:
         return {}, DocumentLines(found.document, whole_path)
@@ -349,7 +354,7 @@ def _parse_field_path(found: ConfigObject, text: str) -> DataPath:
         steps = parse_pointer(text) if text.startswith("/") else parse_option_name(text)
         resolve_pointer(found.data, steps)
     except PointerError as error:
-        raise _ValuesError(f"has no field {text}: {error}", is_missing=True) from None
+        raise _ValuesError(f"has no field {text}, because {error}", is_missing=True) from None
     data: Any = found.data
     path: list[str | int] = []
     for step in steps:

@@ -202,7 +202,7 @@ def _create_findings(problems: Sequence[_Problem], label: str, policy: FixedValu
     for problem in problems[:_MAX_FIELDS]:
         resource, pointer = problem.difference.resource, format_pointer(problem.difference.path)
         name = resource.label if resource.source.has_stable_name else f"{resource.kind} in {resource.source.template}"
-        field = f"{name} {pointer}".rstrip()
+        field = f"{pointer} of {name}" if pointer else name
         places, next_step = _format_places(problem.places), _format_next_step(problem, policy)
         message = f"{label}: {field} depends on {places}, and can change with each render. {next_step}"
         location = SourceLocation(object=resource.location.object, pointer=pointer)
@@ -214,9 +214,10 @@ def _create_findings(problems: Sequence[_Problem], label: str, policy: FixedValu
 
 def _format_next_step(problem: _Problem, policy: FixedValues) -> str:
     example = ", for example the name of an existing Secret" if problem.is_secret else ""
-    step = f"Next step: set values that avoid these calls{example}"
+    calls = "this call" if len(problem.places) == 1 else "these calls"
+    step = f"Next step: set values that avoid {calls}{example}"
     if policy != "requested":
-        return f"{step}, or `onNondeterminism: fixed`" if problem.can_be_fixed and policy == "possible" else step
+        return f"{step}, or set `onNondeterminism: fixed`" if problem.can_be_fixed and policy == "possible" else step
     reason = (
         "because a fixed value of a Secret, key or certificate is not secret"
         if problem.is_secret
@@ -234,7 +235,9 @@ def _format_places(places: Sequence[CallPlace]) -> str:
 def _create_trial_finding(
     label: str, calls: ChartCalls, plain: Sequence[OutputText], error: RenderFailedError
 ) -> Finding:
-    reason = mask_values(error.findings[0].message, collect_secret_values(plain)).removeprefix(f"{label}: ")
+    reason = mask_values(error.findings[0].message, collect_secret_values(plain)).removeprefix(
+        f"{label} cannot be rendered. Helm reports: "
+    )
     message = (
         f"{label}: the reconciler cannot check whether all renders have the same output, because the chart fails"
         f" without the results of {_format_places(list(calls.places.values()))}. Next step: set values that avoid these"

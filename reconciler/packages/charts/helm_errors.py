@@ -33,9 +33,10 @@ def convert_helm_error(stderr: str, chart: str, chart_name: str) -> tuple[Findin
     text = _PREFIX.sub("", stderr).replace(_DEBUG_HINT, "").strip()
     if text.startswith(_SCHEMA_ERROR) and (violations := _read_schema_violations(text, chart, chart_name)):
         return violations
-    problem = _shorten(text) or "the program gave no reason"
+    problem = _shorten(text)
     message = re.sub(rf"(?<![\w/-]){re.escape(chart_name)}/(?=templates/|charts/|crds/)", "", problem)
-    return (SourceCodes.CHART_RENDER_FAILED.finding(f"{chart}: {message}"),)
+    report = f'Helm reports: "{message}"' if message else "Helm gives no reason"
+    return (SourceCodes.CHART_RENDER_FAILED.finding(f"{chart} cannot be rendered. {report}"),)
 
 
 def _read_schema_violations(text: str, chart: str, chart_name: str) -> tuple[Finding, ...]:
@@ -45,7 +46,10 @@ def _read_schema_violations(text: str, chart: str, chart_name: str) -> tuple[Fin
         match = _SCHEMA_VIOLATION.match(line)
         if match:
             pointer = subchart + _get_pointer(match["pointer"], match["field"])
-            message = f"{chart}: values{pointer}: {match['problem']}"
+            place = f" at {pointer}" if pointer else ""
+            message = (
+                f'the values of {chart} do not match the schema of the chart{place}. Helm reports: "{match["problem"]}"'
+            )
             findings.append(SourceCodes.VALUES_INVALID.finding(message, SourceLocation(pointer=pointer)))
         elif line.endswith(":") and not line.startswith((" ", "-")):
             name = line.removesuffix(":")

@@ -178,7 +178,7 @@ def check_reference(secret: SecretValues) -> Iterator[tuple[str, str, str]]:
         if len(value) > _MAX_NAME_LENGTH:
             yield field_name, value, f"at most {_MAX_NAME_LENGTH} characters, but has {len(value)}"
     if not _VALUES_KEY.fullmatch(secret.values_key):
-        yield "valuesKey", secret.values_key, "only ASCII letters, digits, -, _ and ."
+        yield "valuesKey", secret.values_key, 'only ASCII letters, digits, "-", "_" and "."'
 
 
 def find_overlaps(secrets: Sequence[SecretValues]) -> Iterator[tuple[SecretValues, str]]:

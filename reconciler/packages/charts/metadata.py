@@ -20,19 +20,19 @@ def read_chart_manifest(chart: FileTree) -> ChartManifest | Finding:
     manifest = None if file is None else _parse_manifest(file)
     if isinstance(manifest, ChartManifest):
         return manifest
-    return SourceCodes.CHART_RENDER_FAILED.finding(f"the chart cannot be read: {problem or manifest}")
+    return SourceCodes.CHART_RENDER_FAILED.finding(f"the chart cannot be read, because {problem or manifest}")
 
 
 def _parse_manifest(file: File) -> ChartManifest | str:
     parsed = parse_cached(file.data)
     if isinstance(parsed, ParseFailure):
-        return f"{CHART_FILE}:{parsed.line}: {parsed.message}"
+        return f'{CHART_FILE} cannot be parsed. The parser reports at line {parsed.line}: "{parsed.message}"'
     if len(parsed.documents) != 1:
         return f"{CHART_FILE} must contain one document, but contains {len(parsed.documents)}"
     result = read_model(ChartManifest, parsed.documents[0].data, MessageTemplates())
     if result.model is None:
-        return f"{CHART_FILE}: {'; '.join(result.error_texts)}"
-    return result.model if result.model.name else f"{CHART_FILE}: name is required"
+        return f"{CHART_FILE} is not valid: {'; '.join(result.error_texts)}"
+    return result.model if result.model.name else f"{CHART_FILE} has no name"
 
 
 def format_chart(manifest: ChartManifest) -> str:
@@ -44,12 +44,16 @@ def check_chart_manifest(manifest: ChartManifest, kube_version: str) -> Finding 
     """Return a finding if the chart cannot be installed on a cluster with the Kubernetes version `kube_version`."""
     label = format_chart(manifest)
     if manifest.type == "library":
-        message = f"{label} has the type library: use a chart that contains it as a dependency"
+        message = (
+            f'{label} has the type "library" and cannot be rendered. Next step: use a chart that contains it as a'
+            " dependency"
+        )
         return SourceCodes.CHART_NOT_INSTALLABLE.finding(message)
     required, version = parse_range(manifest.kube_version), parse_version(kube_version)
     if not manifest.kube_version or (required and version and required.matches(version)):
         return None
     return SourceCodes.CHART_KUBE_VERSION.finding(
-        f"{label} requires Kubernetes {manifest.kube_version}, and the version of the cluster is {kube_version}: set"
-        " spec.helm.kubeVersion, or the annotation reconciler.dev/kubernetes-version of the cluster, to its version"
+        f'{label} requires Kubernetes "{manifest.kube_version}", but is rendered for Kubernetes {kube_version}. Next'
+        " step: use another version of the chart. If the cluster has another Kubernetes version, set"
+        " spec.helm.kubeVersion or the annotation reconciler.dev/kubernetes-version of the cluster to this version"
     )

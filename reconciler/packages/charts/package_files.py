@@ -74,7 +74,8 @@ class RenderedPackage:
         if chart and is_left_out(hooks, chart.hooks, skip_tests=chart.skip_tests):
             names = ", ".join(hooks)
             message = (
-                f"{self.label}: {resource.label} in {template} is not part of the package, because of its hook {names}"
+                f"{resource.label} in {template} of {self.label} is not part of the package, because it is a Helm hook"
+                f" ({names})"
             )
             self.findings.append(SourceCodes.HOOK_LEFT_OUT.finding(message, resource.location))
             return
@@ -145,11 +146,11 @@ def build_rendered_source(package: RenderedPackage) -> RenderedSource:
 
 def _report_rewrite(resource: RenderedResource, chart: str) -> Finding:
     reasons = " and ".join(resource.rewrite_reasons)
-    subject = f"{chart}: {resource.label} ({resource.source.template})"
+    subject = f"{resource.label} in {resource.source.template} of {chart}"
     if resource.is_sops:
         message = f"{subject} is a SOPS document that cannot be written unchanged, because it contains {reasons}"
         return SourceCodes.SOPS_MAC_BROKEN.finding(message, resource.location)
-    message = f"{subject} was rewritten, because it contains {reasons}"
+    message = f"the text of {subject} was written again, because it contains {reasons}"
     return SourceCodes.RENDERED_TEXT_NORMALIZED.finding(message, resource.location)
 
 
@@ -158,13 +159,13 @@ def _check_identity(resource: RenderedResource, chart: str) -> Finding | None:
         return _create_invalid_finding(chart, resource.source, "a resource must be a mapping")
     missing = [name for name in ("apiVersion", "kind") if not resource.data.get(name)]
     if missing:
-        return _create_invalid_finding(chart, resource.source, f"{' and '.join(missing)} of a resource is missing")
+        return _create_invalid_finding(chart, resource.source, f"a resource must have {' and '.join(missing)}")
     if not (resource.api_version and resource.kind):
-        return _create_invalid_finding(chart, resource.source, "apiVersion and kind must be strings")
+        return _create_invalid_finding(chart, resource.source, "apiVersion and kind of a resource must be strings")
     if resource.metadata.get("generateName") and not resource.name:
         message = (
-            f"{chart}: {resource.source.place}: {resource.kind} has metadata.generateName, but no metadata.name. A file"
-            " in Git needs a fixed name. Next step: set values that omit this resource"
+            f"{resource.kind} in {resource.source.place} of {chart} has metadata.generateName, but no metadata.name. A"
+            " file in Git needs a fixed name. Next step: set values that omit this resource"
         )
         return SourceCodes.GENERATE_NAME_NOT_SUPPORTED.finding(message)
     if not resource.name:
@@ -225,12 +226,15 @@ def _summarize_hooks(hooks: list[str], chart: str) -> Iterator[Finding]:
 
 def _create_yaml_finding(chart: str, text: OutputText, error: YamlError) -> Finding:
     if error.code == "YamlTooLarge":
-        return SourceCodes.SOURCE_TOO_LARGE.finding(f"{chart}: {text.place}: {error}")
-    return _create_invalid_finding(chart, text, str(error))
+        return SourceCodes.SOURCE_TOO_LARGE.finding(f"{chart} renders too much data in {text.place}: {error}")
+    message = f'{chart} renders invalid YAML in {text.place}. The parser reports: "{error}"'
+    return SourceCodes.RENDERED_OUTPUT_INVALID.finding(message)
 
 
 def _create_invalid_finding(chart: str, text: OutputText, problem: str) -> Finding:
-    return SourceCodes.RENDERED_OUTPUT_INVALID.finding(f"{chart}: {text.place}: {problem}")
+    return SourceCodes.RENDERED_OUTPUT_INVALID.finding(
+        f"{chart} renders an invalid resource in {text.place}: {problem}"
+    )
 
 
 def create_namespace_file(namespace: str) -> dict[str, File]:

@@ -169,7 +169,9 @@ def _read_source_file(entry: SourceValuesFile, sources: Mapping[str, ValuesSourc
         )
     document = read_values_document(file.data)
     if isinstance(document, ParseFailure):
-        message = f"{entry.field_path}: {entry.name}:{document.line}: {document.message}"
+        message = (
+            f"{entry.field_path} refers to {entry.name}, which is not valid at line {document.line}: {document.message}"
+        )
         return SourceCodes.VALUES_INVALID.finding(message, entry.location)
     layer = ValuesLayer(
         "values-file", entry.name, {}, file=join_path(source.directory, entry.path), revision=source.revision
@@ -214,8 +216,8 @@ def find_precision_warnings(layer: ValuesLayer) -> Iterator[Finding]:
     for path, value in find_imprecise_integers(layer):
         place = format_values_path((*layer.target, *path))
         message = (
-            f"{layer.name}: Helm reads the number {value} at {place} with 53 bits, so that its last digits change; put "
-            "the value in quotes"
+            f"Helm changes the last digits of the number {value} at {place} in {layer.name}, because it reads numbers"
+            " with 53 bits. Next step: put the value in quotes"
         )
         yield SourceCodes.VALUES_PRECISION.finding(message, SourceLocation(layer.file, layer.find_line(path)))
 

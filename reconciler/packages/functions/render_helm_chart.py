@@ -140,8 +140,8 @@ def _find_chart(settings: RenderHelmChart, index: int, context: FunctionContext)
         return chart
     if required is None:
         raise FieldError(
-            f'helmCharts[{index}].chartArgs.name: the package contains no chart "{folder}": add its files, set repo, or'
-            f" {INSTEAD}"
+            f'helmCharts[{index}].chartArgs.name refers to the chart "{folder}", which the package does not contain.'
+            f" Next step: add its files, set repo, or {INSTEAD}"
         )
     if not required.is_in(context.charts):
         raise FieldError(f"{required.create_finding().message} ({_DOWNLOAD_RULE})")

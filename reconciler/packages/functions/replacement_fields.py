@@ -228,7 +228,9 @@ def format_structured_text(text: str, data: Any, *, keep_order: bool = True) -> 
     try:
         check_sops_edit(document, data)
     except SopsMacError as error:
-        raise FieldError(f"{format_pointer(error.path)} of a SOPS document in a text: {error.message}") from None
+        raise FieldError(
+            f"{format_pointer(error.path)} of a SOPS document in a text must not change, because {error.message}"
+        ) from None
     if text.lstrip()[:1] in ("{", "["):
         layout = {"indent": 2} if "\n" in text and "  " in text else {"separators": (",", ":")}
         return json.dumps(data, ensure_ascii=False, sort_keys=not keep_order, **layout)

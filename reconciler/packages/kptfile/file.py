@@ -15,7 +15,7 @@ from reconciler.api.kpt import FunctionSpec, KptfilePipeline, KptfileUpstream, U
 from reconciler.api.profile import Profile
 from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import CommonCodes, Finding, FindingCode, SourceLocation
-from reconciler.krm.objects import Condition, split_api_version
+from reconciler.krm.objects import Condition
 from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
@@ -186,7 +186,8 @@ def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding
     if not isinstance(parsed, YamlFile):
         return (
             PackageCodes.KPTFILE_SYNTAX.finding(
-                f"the Kptfile cannot be parsed: {parsed.message}", SourceLocation(file, parsed.line)
+                f'the Kptfile cannot be parsed. The parser reports: "{parsed.message}"',
+                SourceLocation(file, parsed.line),
             ),
         )
     identity_error = _find_identity_error(parsed)
@@ -215,14 +216,20 @@ def _find_identity_error(source: YamlFile) -> tuple[FindingCode, str] | None:
         )
     api_version, kind = data.get("apiVersion"), data.get("kind")
     if kind == KPTFILE and api_version in _DEPRECATED:
-        version = split_api_version(api_version)[1]
         return (
             PackageCodes.KPTFILE_DEPRECATED,
-            f'the Kptfile has the old schema version "{version}"; the version must be kpt.dev/v1',
+            f'apiVersion of the Kptfile must be "{kpt.KPT_API_VERSION}", but is the old version "{api_version}"',
         )
     if (api_version, kind) != (kpt.KPT_API_VERSION, KPTFILE):
-        return PackageCodes.KPTFILE_UNKNOWN, f'a Kptfile must be kpt.dev/v1 Kptfile, but is "{api_version} {kind}"'
+        return PackageCodes.KPTFILE_UNKNOWN, (
+            f'a Kptfile must have apiVersion "{kpt.KPT_API_VERSION}" and kind "{KPTFILE}", but has'
+            f" {_quote(api_version)} and {_quote(kind)}"
+        )
     return None
+
+
+def _quote(value: object) -> str:
+    return "no value" if value is None else f'"{value}"'
 
 
 def _parse_model(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
@@ -307,7 +314,7 @@ def validate_kptfile(kptfile: Kptfile, file: str = KPTFILE, profile: Profile = "
     findings = [_create_finding(kptfile, file, *error) for error in _find_pipeline_errors(kptfile.pipeline)]
     if profile == "compat":
         findings += [
-            _create_finding(kptfile, file, path, f'unknown field "{path[-1]}"', "")
+            _create_finding(kptfile, file, path, "is an unknown field", "")
             for path in _find_unknown_fields(kptfile.model, ())
         ]
     return tuple(findings)
@@ -329,7 +336,7 @@ def find_credentials(kptfile: Kptfile, file: str = KPTFILE) -> Iterator[Finding]
 def _create_finding(kptfile: Kptfile, file: str, path: tuple[str | int, ...], reason: str, value: str) -> Finding:
     found_value = f', but is "{value}"' if value else ""
     location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_path(path))
-    return PackageCodes.KPTFILE_INVALID.finding(f"{format_path(path)}: {reason}{found_value}", location)
+    return PackageCodes.KPTFILE_INVALID.finding(f"{format_path(path)} {reason}{found_value}", location)
 
 
 def _find_pipeline_errors(pipeline: KptfilePipeline) -> Iterator[_FieldError]:
@@ -343,16 +350,16 @@ def _find_pipeline_errors(pipeline: KptfilePipeline) -> Iterator[_FieldError]:
 
 def _find_function_errors(function: FunctionSpec) -> Iterator[_FieldError]:
     if bool(function.image) == bool(function.exec):
-        yield (), "a function must have exactly one of image and exec", ""
+        yield (), "must have exactly one of image and exec", ""
     if function.image and not _is_image_reference(function.image):
         yield ("image",), "must be an OCI image reference", function.image
     if function.config_path is not None and function.config_map:
-        yield (), "a function must have at most one of configMap and configPath", ""
+        yield (), "must have at most one of configMap and configPath", ""
     if function.config_path is not None:
         yield from _find_config_path_errors(function.config_path)
     if "condition" in (function.model_extra or {}):
         # The field `condition` is an error here, because this program would ignore it and always run the function.
-        yield ("condition",), "conditions of functions are not supported", ""
+        yield ("condition",), "must not be set, because conditions of functions are not supported", ""
 
 
 @cached(_MAX_CACHED_IMAGES)

@@ -35,9 +35,10 @@ def convert_build_error(stderr: str, label: str, files: FileTree) -> Finding:
     """
     text = _HELM_COMMAND.sub("", _PREFIX.sub("", _read_message(stderr)))
     text = re.sub(rf"/[^\s'\"]*/work(?:/{SOURCE_FOLDER})?(?=[/'\"\s:]|$)/?", "", text)
-    message = " ".join(mask_values(text, _collect_secrets(files)).split()) or "the program gave no reason"
+    message = " ".join(mask_values(text, _collect_secrets(files)).split())
     shortened = message if len(message) <= _MAX_CHARACTERS else message[:_MAX_CHARACTERS] + "…"
-    return SourceCodes.KUSTOMIZE_FAILED.finding(f"{label}: {shortened}")
+    report = f'Kustomize reports: "{shortened}"' if shortened else "Kustomize gives no reason"
+    return SourceCodes.KUSTOMIZE_FAILED.finding(f"{label} cannot be built. {report}")
 
 
 def _read_message(stderr: str) -> str:

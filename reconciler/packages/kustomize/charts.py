@@ -58,9 +58,13 @@ def read_chart_entries(
             options = _lower_names(value)
             home = options.get("charthome") or home
             if options.get("confighome"):
-                yield EntryProblem(SourceCodes.KUSTOMIZE_FAILED, (name,), "configHome is not supported: remove it")
+                yield EntryProblem(
+                    SourceCodes.KUSTOMIZE_FAILED, (name,), "must not set configHome, which is not supported"
+                )
     if not isinstance(entries, list) or not isinstance(home, str):
-        yield EntryProblem(SourceCodes.KUSTOMIZE_FAILED, (field,), "helmCharts must be a list, and chartHome a text")
+        yield EntryProblem(
+            SourceCodes.KUSTOMIZE_FAILED, (field,), "must be a list, and chartHome of helmGlobals must be a text"
+        )
         return
     for index, entry in enumerate(entries):
         path = (field, index)
@@ -96,14 +100,18 @@ class _EntryReader:
         home = posixpath.join(self.home, f"{name}-{version}") if repository and version else self.home
         folder = resolve_path(self.folder, posixpath.join(home, name))
         if folder is None:
-            yield self._create_problem("name", f'the chart folder "{home}/{name}" {_OUTSIDE}', SourceCodes.PATH_INVALID)
+            yield self._create_problem(
+                "name", f'refers to the chart folder "{home}/{name}", which {_OUTSIDE}', SourceCodes.PATH_INVALID
+            )
             return
         chart = RequiredChart(name, str(version), repository, folder, self.place, "the upstream package")
         if repository:
             yield chart
         elif not chart.is_in(self.files):
             yield self._create_problem(
-                "name", f'the upstream package contains no chart "{folder}": add its files, or set repo'
+                "name",
+                f'refers to the chart "{folder}", which the upstream package does not contain. Next step: add its'
+                " files, or set repo",
             )
         yield from self._check_values_files()
 
@@ -116,14 +124,14 @@ class _EntryReader:
 
     def _check_values_file(self, text: str) -> EntryProblem | None:
         if is_remote(text):
-            reason = f'"{redact_urls(text)}" is a URL; copy the file into the upstream package'
+            reason = f'refers to the URL "{redact_urls(text)}". Next step: copy the file into the upstream package'
             return self._create_problem("", reason, SourceCodes.REMOTE_BASE_REFUSED)
         path = resolve_path(self.folder, text)
         if path is None:
-            return self._create_problem("", f'"{text}" {_OUTSIDE}', SourceCodes.PATH_INVALID)
+            return self._create_problem("", f'refers to "{text}", which {_OUTSIDE}', SourceCodes.PATH_INVALID)
         document = read_values_document(self.files[path].data) if path in self.files else None
         if isinstance(document, ParseFailure):
-            reason = f"{path}:{document.line}: {document.message}"
+            reason = f"refers to {path}, which is not valid at line {document.line}: {document.message}"
             return self._create_problem("", reason, SourceCodes.VALUES_INVALID)
         return None
 

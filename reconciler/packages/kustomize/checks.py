@@ -40,10 +40,12 @@ _DATA_FIELDS: Final = frozenset(
 )  # fmt: skip
 _BUILTIN = "builtin"
 _CHARTS_REFUSED = (
-    "charts of an overlay are not rendered; set spec.kustomize.helmCharts to render, or use the chart as the upstream "
-    "of its own PackageVariant, with spec.helm"
+    "must not be set, because charts of an overlay are not rendered. Next step: set spec.kustomize.helmCharts to"
+    ' "render", or use the chart as the upstream of its own PackageVariant, with spec.helm'
 )
-_GENERATOR_REFUSED = "HelmChartInflationGenerator is not supported; use the field helmCharts of the kustomization"
+_GENERATOR_REFUSED = (
+    "uses HelmChartInflationGenerator, which is not supported. Next step: use the field helmCharts of the kustomization"
+)
 _MAX_NAMED = 10
 
 
@@ -120,7 +122,9 @@ class _OverlayChecks:
         try:
             return parse_yaml(self.files[path].data).documents
         except YamlError as error:
-            self.findings.append(SourceCodes.KUSTOMIZE_FAILED.finding(f"{path}: {error}"))
+            self.findings.append(
+                SourceCodes.KUSTOMIZE_FAILED.finding(f'{path} cannot be parsed. The parser reports: "{error}"')
+            )
             return ()
 
     def _check_texts(self, place: _Place, data: Any) -> None:
@@ -155,7 +159,7 @@ class _OverlayChecks:
             self._add(place, SourceCodes.KUSTOMIZE_FAILED, (name,), _CHARTS_REFUSED)
             return
         fields = dict(place.iterate_fields())
-        for entry in read_chart_entries(name, fields, folder.path, self.files, place.format_label):
+        for entry in read_chart_entries(name, fields, folder.path, self.files, place.format):
             if isinstance(entry, EntryProblem):
                 self._add(place, entry.code, entry.path, entry.reason)
             else:
@@ -164,7 +168,9 @@ class _OverlayChecks:
     def _check_reference(self, place: _Place, folder: _Folder, path: DataPath, text: str) -> None:
         target = resolve_path(folder.path, text)
         if target is None:
-            self._add(place, SourceCodes.PATH_INVALID, path, f'"{text}" is outside of the upstream package')
+            self._add(
+                place, SourceCodes.PATH_INVALID, path, f'refers to "{text}", which is outside of the upstream package'
+            )
         elif target in self.files:
             if folder.has_functions:
                 self._check_function(_Place(target), (), self.files[target].data)
@@ -173,7 +179,10 @@ class _OverlayChecks:
         elif _LIKE_REMOTE.search(text):
             self._refuse_url(place, path, text)
         else:
-            reason = f'"{text}" is neither a file of the upstream package nor a folder with a kustomization.yaml'
+            reason = (
+                f'refers to "{text}", which is neither a file of the upstream package nor a folder with a'
+                " kustomization.yaml"
+            )
             self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, reason)
 
     def _check_function(self, place: _Place, path: DataPath, content: bytes | str) -> None:
@@ -181,7 +190,7 @@ class _OverlayChecks:
         try:
             documents = parse_yaml(content).documents
         except YamlError as error:
-            self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, str(error))
+            self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, f'cannot be parsed. The parser reports: "{error}"')
             return
         for document in documents:
             self._check_texts(place, document.data)
@@ -189,15 +198,18 @@ class _OverlayChecks:
             if str(data.get("kind")).lower() == _CHART_GENERATOR:
                 self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, _GENERATOR_REFUSED)
             elif data.get("apiVersion") != _BUILTIN or _has_function_annotation(data):
-                reason = f"{data.get('kind')} is not a built-in function of Kustomize, and no other function is started"
-                self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, f"{reason}; use pipeline.mutators")
+                reason = (
+                    f"uses {data.get('kind')}, which is not a built-in function of Kustomize. The reconciler does not"
+                    " start other functions in overlays. Next step: use spec.pipeline.mutators of the PackageVariant"
+                )
+                self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, reason)
 
     def _refuse_url(self, place: _Place, path: DataPath, text: str) -> None:
-        reason = f'"{redact_urls(text)}" is a URL; copy the files into the upstream package'
+        reason = f'refers to the URL "{redact_urls(text)}". Next step: copy the files into the upstream package'
         self._add(place, SourceCodes.REMOTE_BASE_REFUSED, path, reason)
 
     def _add(self, place: _Place, code: FindingCode, path: DataPath, reason: str) -> None:
-        self.findings.append(code.finding(f"{place.format(path)}{reason}"))
+        self.findings.append(code.finding(f"{place.format(path)} {reason}"))
 
 
 @dataclass(frozen=True)
@@ -212,14 +224,10 @@ class _Place:
         return iter(data.items() if isinstance(data, dict) else ())
 
     def format(self, path: DataPath) -> str:
-        """Return the file, line and field as the start of a message."""
+        """Return the file, line and field as the subject of a sentence."""
         line = f":{self.document.find_line(path)}" if self.document else ""
         field_path = format_path(path) if self.document and path else ""
-        return f"{self.file}{line}: {field_path}: " if field_path else f"{self.file}{line}: "
-
-    def format_label(self, path: DataPath) -> str:
-        """Return the file, line and field as the subject of a sentence."""
-        return self.format(path).removesuffix(": ")
+        return f"{self.file}{line}: {field_path}" if field_path else f"{self.file}{line}"
 
 
 def _iterate_texts(data: Any, path: DataPath) -> Iterator[tuple[DataPath, str]]:

@@ -37,9 +37,9 @@ def restore_sops_documents(package: RenderedPackage, source: FileTree) -> None:
 
 def _explain_change(package: RenderedPackage, file: PackageFile) -> str:
     return (
-        f"{package.label}: {file.label} is a SOPS document that the overlay changes, for example its namespace, name or"
-        " labels, so that SOPS could not decrypt it: exclude the document from the change, or encrypt it with the"
-        " final content"
+        f"{package.label} changes the SOPS document {file.label}, for example its namespace, name or labels, so that"
+        " SOPS could not decrypt it. Next step: exclude the document from the change, or encrypt it with the final"
+        " content"
     )
 
 

@@ -92,7 +92,7 @@ def update_from_upstream(
         return UpdateResult(local, (), kptfile)
     root = _get_git_upstream(kptfile)
     if root is None:
-        text = "a package must have its Git repository in upstream.git to be updated"
+        text = "the Kptfile must have the field upstream.git, because an update reads the upstream from this repository"
         return UpdateResult(
             local, (), (PackageCodes.UPSTREAM_MISSING.finding(text, SourceLocation(KPTFILE, pointer="upstream.git")),)
         )

@@ -54,7 +54,7 @@ def compare_with_upstream(
     upstream_package = _fetch_upstream(kptfile, kptfile, fetcher, ref)
     if upstream_package is None:
         section = "upstream" if ref else "upstreamLock"
-        text = f"a package must have {section}.git to be compared with its upstream"
+        text = f"the Kptfile must have the field {section}.git, because the package is compared with this upstream"
         return (PackageCodes.UPSTREAM_MISSING.finding(text, SourceLocation(KPTFILE, pointer=f"{section}.git")),)
     upstream = _add_package(FileTree(), "", upstream_package.files, kptfile)
     for package in Package(local).subpackages:

@@ -76,9 +76,8 @@ def _lock_chart(chart: ChartDependencySource, digests: _Digests) -> ChartDepende
 def _create_finding(variant: Variant, chart: ChartDependencySource) -> Finding:
     version, owner, package = chart.version, variant.owner.key.reference, str(variant.target)
     message = (
-        f'{package} stays unchanged: version "{version.version}" of the required chart "{chart.name}" at'
-        f" {chart.repository.url} must"
-        f" have the digest {version.digest}, but now it has {chart.other_digest}. Next step: require another version,"
-        " or copy the chart into the folder `charts` of the upstream chart"
+        f'package {package} stays unchanged, because version "{version.version}" of the required chart "{chart.name}"'
+        f" at {chart.repository.url} must have the digest {version.digest}, but now it has {chart.other_digest}. Next"
+        " step: require another version, or copy the chart into the folder `charts` of the upstream chart"
     )
     return SourceCodes.DIGEST_MISMATCH.finding(message, SourceLocation(object=owner, package=package, owner=owner))

@@ -274,9 +274,10 @@ class _BaseRecovery:
             else "use the files of this render as the merge base"
         )
         return UnavailableBase(
-            f"the state of package {variant.target} is lost, and its merge base cannot be restored from"
-            f" {render.upstream.summary}. Reason: {self._explain(render, missing_config)}. Next step: remove this"
-            " cause. To discard local changes instead, set `updateStrategy: force-delete-replace`. To"
+            f"the recorded state of package {variant.target} is lost, and its merge base cannot be rendered again from"
+            f" {render.upstream.summary}. Reason: {self._explain(render, missing_config)}. Next step: solve this"
+            " problem, so that the next pass can restore the merge base. To discard local changes instead, set"
+            " `updateStrategy: force-delete-replace`. To"
             f" {effect}, annotate {owner} with {ACCEPT_BASE}: {candidate.id}"
         )
 
@@ -296,4 +297,7 @@ class _BaseRecovery:
         ]
         reasons += [values] if is_changed else []
         reason = " and ".join(reasons) or "options of the render have changed"
-        return f"the render has the tree {render.content.files.id} instead of {recorded.base}, because {reason}"
+        return (
+            f"the new render has the tree {render.content.files.id}, but the lost merge base has the tree"
+            f" {recorded.base}, because {reason}"
+        )

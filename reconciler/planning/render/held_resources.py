@@ -105,14 +105,16 @@ def _iterate_files(source: FileTree, resources: Iterable[PackageResource]) -> It
 
 def _report_held(variant: Variant, resources: list[PackageResource]) -> Iterator[Finding]:
     if resources:
-        reason = "because their deletion can delete data, or all resources of a kind"
+        their = "its" if len(resources) == 1 else "their"
+        reason = f"because {their} deletion can delete data, or all resources of a kind"
         yield SourceCodes.CRD_REMOVAL_HELD.finding(_format_message(variant, resources, reason), _locate(variant))
 
 
 def _report_kept(variant: Variant, resources: list[PackageResource]) -> Iterator[Finding]:
     if resources:
+        have, them = ("it has", "it") if len(resources) == 1 else ("they have", "them")
         reason = (
-            f"because they have the annotation `{_RESOURCE_POLICY}: {_KEEP}`. The chart does not change them any more"
+            f"because {have} the annotation `{_RESOURCE_POLICY}: {_KEEP}`. The chart does not change {them} any more"
         )
         yield SourceCodes.RESOURCE_KEPT.finding(_format_message(variant, resources, reason), _locate(variant))
 
@@ -124,10 +126,12 @@ def _locate(variant: Variant) -> SourceLocation:
 def _format_message(variant: Variant, resources: list[PackageResource], reason: str) -> str:
     upstream, owner = variant.upstream, variant.owner
     assert upstream
+    is_single = len(resources) == 1
     more = ", ..." if len(resources) > _MAX_LISTED else ""
     names = ", ".join(str(resource.key) for resource in resources[:_MAX_LISTED]) + more
     return (
-        f"chart {upstream.package} {upstream.ref} does not contain {names}. These resources stay in package"
-        f" {variant.target}, {reason}. Next step: to delete the resources, annotate {owner.parent or owner.key} with"
-        f' {ACK_DELETIONS}: "{_compute_hash(variant, resources)}"'
+        f'version "{upstream.ref}" of the chart "{upstream.package}" does not contain {names}.'
+        f" {'This resource stays' if is_single else 'These resources stay'} in package {variant.target}, {reason}. Next"
+        f" step: to delete {'the resource' if is_single else 'these resources'}, annotate {owner.parent or owner.key}"
+        f' with {ACK_DELETIONS}: "{_compute_hash(variant, resources)}"'
     )

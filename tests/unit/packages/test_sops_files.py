@@ -98,9 +98,12 @@ def test_info_lists_the_functions_of_each_document() -> None:
 
     findings = render_pipelines(files).findings
 
-    assert [(finding.location.file, finding.message.rpartition(": ")[2]) for finding in findings] == [
-        ("s.json", "set-labels:v0.2"),
-        ("s.yaml", "set-labels:v0.2, set-annotations:v0.1"),
+    assert [
+        (finding.location.file, finding.message.removeprefix("this SOPS document is not passed to "))
+        for finding in findings
+    ] == [
+        ("s.json", "set-labels:v0.2, because a change would break its MAC"),
+        ("s.yaml", "set-labels:v0.2, set-annotations:v0.1, because a change would break its MAC"),
     ]
     assert {finding.code for finding in findings} == {"SopsWithheld"}
 
@@ -109,7 +112,7 @@ def test_functions_cannot_use_an_encrypted_configuration() -> None:
     kptfile = f"{KPTFILE}pipeline:\n  mutators:\n    - {{image: set-labels:v0.2, configPath: s.yaml}}\n"
     result = render_pipelines(build_tree({"Kptfile": kptfile, "s.yaml": secret()}))
     assert result.failure
-    assert "configPath: must not be the path of a SOPS document" in result.failure.message
+    assert "configPath refers to the SOPS document" in result.failure.message
 
 
 def test_function_does_not_replace_an_encrypted_document() -> None:

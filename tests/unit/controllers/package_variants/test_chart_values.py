@@ -222,7 +222,7 @@ NOT_FOUND, INVALID = "ValuesNotFound", "ValuesInvalid"
         pytest.param(
             "valuesFrom: [{apiVersion: example.com/v1, kind: Region, name: eu-west, fieldPath: spec.heml}]",
             NOT_FOUND,
-            f"{REFERENCE}Region shop/eu-west has no field spec.heml: /spec/heml does not exist",
+            f"{REFERENCE}Region shop/eu-west has no field spec.heml, because /spec/heml does not exist",
             "ksm.yaml:7",
             id="field",
         ),
@@ -237,14 +237,14 @@ NOT_FOUND, INVALID = "ValuesNotFound", "ValuesInvalid"
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: defaults, valuesKey: list}]",
             INVALID,
-            f"{REFERENCE}ConfigMap shop/defaults has invalid values at data.list, line 1 of the text: a values file must contain a map",
+            f"{REFERENCE}ConfigMap shop/defaults has invalid values at data.list, because a values file must contain a map (line 1 of the text)",
             "maps.yaml:14",
             id="list-instead-of-a-map",
         ),
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: defaults, valuesKey: two}]",
             INVALID,
-            f"{REFERENCE}ConfigMap shop/defaults has invalid values at data.two, line 3 of the text: a values file must contain one document",
+            f"{REFERENCE}ConfigMap shop/defaults has invalid values at data.two, because a values file must contain one document (line 3 of the text)",
             "maps.yaml:16",
             id="two-documents",
         ),
@@ -330,17 +330,17 @@ def test_secret_of_a_helm_release_is_not_read() -> None:
     [
         pytest.param(
             ["targetPath: 'a:b'"],
-            '[0].targetPath: in a HelmRelease, "a:b" must have only ASCII letters, digits, -, _, ., / and \\, and up to 5 digits in brackets',
+            '[0].targetPath is written to a HelmRelease, so "a:b" must have only ASCII letters, digits, -, _, ., / and \\, and up to 5 digits in brackets',
             id="character-of-a-path",
         ),
         pytest.param(
             [f"targetPath: {'a' * 251}"],
-            f'[0].targetPath: in a HelmRelease, "{"a" * 78}… must have at most 250 characters, but has 251',
+            f'[0].targetPath is written to a HelmRelease, so "{"a" * 78}… must have at most 250 characters, but has 251',
             id="length-of-a-path",
         ),
         pytest.param(
             ["valuesKey: 'a b'"],
-            '[0].valuesKey: in a HelmRelease, "a b" must have only ASCII letters, digits, -, _ and .',
+            '[0].valuesKey is written to a HelmRelease, so "a b" must have only ASCII letters, digits, "-", "_" and "."',
             id="key",
         ),
         pytest.param(
@@ -404,7 +404,11 @@ def test_chart_files_and_merge() -> None:
     ("content", "code", "message"),
     [
         (None, NOT_FOUND, 'spec.helm.valuesFiles[0]: the chart contains no file "prod.yaml"'),
-        (b"[1]", INVALID, "spec.helm.valuesFiles[0]: prod.yaml:1: a values file must contain a map"),
+        (
+            b"[1]",
+            INVALID,
+            "spec.helm.valuesFiles[0] refers to prod.yaml, which is not valid at line 1: a values file must contain a map",
+        ),
     ],
 )
 def test_invalid_chart_file(content: bytes | None, code: str, message: str) -> None:

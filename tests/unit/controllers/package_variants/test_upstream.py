@@ -255,8 +255,8 @@ def format_missing_revision(revision: str, instead: str) -> str:
             RevisionReference("v1", 1),
             FakeRefs(TAGS, without_kptfile=frozenset({"broker"}), files={"c1:broker/sub/Kptfile": b"a: b"}),
             "SourceKindAmbiguous",
-            'folder "broker" of Repository catalog at c1 has the package marker sub/Kptfile in a subfolder; name this '
-            "subfolder as the package, or set the field kind to manifests",
+            'folder "broker" of Repository catalog at c1 has no package at its top level, but contains sub/Kptfile in a '
+            'subfolder. Next step: use this subfolder as the package, or set the field kind to "manifests"',
             id="package-in-a-subfolder",
         ),
         pytest.param(

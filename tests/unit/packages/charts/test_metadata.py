@@ -22,8 +22,10 @@ def test_name_and_version() -> None:
     ("files", "message"),
     [
         pytest.param({}, "the folder contains no file Chart.yaml", id="missing"),
-        pytest.param({"Chart.yaml": "a: b: c"}, "Chart.yaml:1: the text is not valid YAML", id="syntax"),
-        pytest.param({"Chart.yaml": "version: 1.2.3\n"}, "Chart.yaml: name is required", id="no-name"),
+        pytest.param(
+            {"Chart.yaml": "a: b: c"}, 'The parser reports at line 1: "the text is not valid YAML', id="syntax"
+        ),
+        pytest.param({"Chart.yaml": "version: 1.2.3\n"}, "Chart.yaml has no name", id="no-name"),
         pytest.param({"Chart.yaml": "name: a\nversion: 1.1\n"}, "version must be a string", id="number"),
         pytest.param({"Chart.yaml": "name: a\n---\nname: b\n"}, "one document, but c", id="two-documents"),
     ],
@@ -53,7 +55,7 @@ def test_kubernetes_version(required: str, version: str, is_supported: bool) -> 
     assert (finding is None) is is_supported
     if finding:
         assert finding.code == "ChartKubeVersion"
-        assert f"requires Kubernetes {required}, and the version of the cluster is {version}:" in finding.message
+        assert f'requires Kubernetes "{required}", but is rendered for Kubernetes {version}.' in finding.message
 
 
 def test_library_chart() -> None:
@@ -62,5 +64,5 @@ def test_library_chart() -> None:
     assert finding is not None
     assert (finding.code, finding.message) == (
         "ChartNotInstallable",
-        "chart common 1.0.0 has the type library: use a chart that contains it as a dependency",
+        'chart common 1.0.0 has the type "library" and cannot be rendered. Next step: use a chart that contains it as a dependency',
     )

@@ -104,7 +104,7 @@ def test_rewritten_text_is_reported() -> None:
     assert "key: true" in read_texts(source)["configmap-a.yaml"]
     assert [finding.message for finding in source.findings] == [
         (
-            "chart web 1.2.3: ConfigMap/shop/a (templates/a.yaml) was rewritten, because it contains values that YAML 1.1 and"
+            "the text of ConfigMap/shop/a in templates/a.yaml of chart web 1.2.3 was written again, because it contains values that YAML 1.1 and"
             " YAML 1.2 read differently"
         )
     ]
@@ -129,11 +129,11 @@ def test_hooks_are_reported() -> None:
         ),
         (
             "HookLeftOut",
-            "chart web 1.2.3: Job/drop in templates/a.yaml is not part of the package, because of its hook pre-delete",
+            "Job/drop in templates/a.yaml of chart web 1.2.3 is not part of the package, because it is a Helm hook (pre-delete)",
         ),
         (
             "HookLeftOut",
-            "chart web 1.2.3: Job/test in templates/a.yaml is not part of the package, because of its hook test",
+            "Job/test in templates/a.yaml of chart web 1.2.3 is not part of the package, because it is a Helm hook (test)",
         ),
     ]
 
@@ -142,7 +142,9 @@ def test_hooks_are_reported() -> None:
     ("output", "code", "text"),
     [
         pytest.param(render("- a\n"), "RenderedOutputInvalid", "templates/a.yaml, document 1: a resource", id="list"),
-        pytest.param(render("a: 1\n"), "RenderedOutputInvalid", "apiVersion and kind of a resource", id="no-kind"),
+        pytest.param(
+            render("a: 1\n"), "RenderedOutputInvalid", "a resource must have apiVersion and kind", id="no-kind"
+        ),
         pytest.param(
             render("apiVersion: v1\nkind: [A]\n"), "RenderedOutputInvalid", "must be strings", id="kind-is-a-list"
         ),
@@ -155,7 +157,7 @@ def test_hooks_are_reported() -> None:
         pytest.param(
             render("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: a-}\n"),
             "GenerateNameNotSupported",
-            "Job has metadata.generateName",
+            "has metadata.generateName",
             id="generate-name",
         ),
         pytest.param(render("a: b: c\n"), "RenderedOutputInvalid", "line 1, column 5", id="syntax"),

@@ -47,13 +47,17 @@ def parse_kptfile(text: str) -> Kptfile:
 @pytest.mark.parametrize(
     ("text", "code", "part"),
     [
-        pytest.param("a: [", "KptfileSyntax", "the Kptfile cannot be parsed: ", id="not-yaml"),
+        pytest.param("a: [", "KptfileSyntax", 'the Kptfile cannot be parsed. The parser reports: "', id="not-yaml"),
         pytest.param("", "KptfileSyntax", "exactly one YAML document", id="empty"),
         pytest.param(f"{HEAD}---\n{HEAD}", "KptfileSyntax", "exactly one YAML document", id="two-documents"),
         pytest.param("- 1\n", "KptfileSyntax", "a mapping", id="a-list"),
-        pytest.param("apiVersion: kpt.dev/v1alpha2\nkind: Kptfile\n", "KptfileDeprecated", '"v1alpha2"', id="v1alpha2"),
-        pytest.param("apiVersion: kpt.dev/v1alpha1\nkind: Kptfile\n", "KptfileDeprecated", '"v1alpha1"', id="v1alpha1"),
-        pytest.param("apiVersion: v1\nkind: ConfigMap\n", "KptfileUnknown", '"v1 ConfigMap"', id="another-kind"),
+        pytest.param(
+            "apiVersion: kpt.dev/v1alpha2\nkind: Kptfile\n", "KptfileDeprecated", '"kpt.dev/v1alpha2"', id="v1alpha2"
+        ),
+        pytest.param(
+            "apiVersion: kpt.dev/v1alpha1\nkind: Kptfile\n", "KptfileDeprecated", '"kpt.dev/v1alpha1"', id="v1alpha1"
+        ),
+        pytest.param("apiVersion: v1\nkind: ConfigMap\n", "KptfileUnknown", '"v1" and "ConfigMap"', id="another-kind"),
         pytest.param(
             f"{HEAD}pipeline:\n  mutators:\n  - image: a\n    configMap: {{a: [1]}}\n",
             "KptfileInvalid",

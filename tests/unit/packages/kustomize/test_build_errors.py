@@ -36,7 +36,7 @@ FILES = FileTree(
         pytest.param("Error: invalid literal source password=hunter22\n", "invalid literal source *****", id="literal"),
         pytest.param("Error: cannot decode open-sesame\n", "cannot decode *****", id="value-of-a-secret"),
         pytest.param("Error: pin\n", "pin", id="short-texts-are-no-secrets"),
-        pytest.param("\n", "the program gave no reason", id="no-output"),
+        pytest.param("\n", "", id="no-output"),
         pytest.param("Error: " + "x" * 2000, "x" * 1200 + "…", id="long-output"),
     ],
 )
@@ -44,4 +44,5 @@ def test_message(stderr: str, message: str) -> None:
     finding = convert_build_error(stderr, "the overlay prod", FILES)
 
     assert finding.code == "KustomizeFailed"
-    assert finding.message == f"the overlay prod: {message}"
+    report = f'Kustomize reports: "{message}"' if message else "Kustomize gives no reason"
+    assert finding.message == f"the overlay prod cannot be built. {report}"

@@ -77,8 +77,8 @@ def test_accepted(files: dict[str, str]) -> None:
 def test_url_is_refused(fields: str, place: str) -> None:
     (finding,) = check(prod_kustomization=f"# A comment.\n{fields}\n")
 
-    assert finding.startswith(f"RemoteBaseRefused prod/kustomization.yaml:2: {place}: ")
-    assert finding.endswith(" is a URL; copy the files into the upstream package")
+    assert finding.startswith(f"RemoteBaseRefused prod/kustomization.yaml:2: {place} refers to the URL ")
+    assert finding.endswith(". Next step: copy the files into the upstream package")
 
 
 def test_url_in_a_base_is_refused_also_if_a_local_folder_has_its_name() -> None:
@@ -123,30 +123,30 @@ def test_function_is_refused(field: str, content: str) -> None:
     [
         pytest.param(
             "resources: [../../other]",
-            'PathInvalid prod/kustomization.yaml:1: resources[0]: "../../other" is outside of the upstream package',
+            'PathInvalid prod/kustomization.yaml:1: resources[0] refers to "../../other", which is outside of the upstream package',
             id="outside",
         ),
         pytest.param(
             "resources: [/etc]",
-            'PathInvalid prod/kustomization.yaml:1: resources[0]: "/etc" is outside of the upstream package',
+            'PathInvalid prod/kustomization.yaml:1: resources[0] refers to "/etc", which is outside of the upstream package',
             id="absolute",
         ),
         pytest.param(
             "resources: [absent.yaml]",
-            'KustomizeFailed prod/kustomization.yaml:1: resources[0]: "absent.yaml" is neither a file of the upstream '
+            'KustomizeFailed prod/kustomization.yaml:1: resources[0] refers to "absent.yaml", which is neither a file of the upstream '
             "package nor a folder with a kustomization.yaml",
             id="absent",
         ),
         pytest.param(
             "helmCharts: [{name: web}]",
-            "KustomizeFailed prod/kustomization.yaml:1: helmCharts: charts of an overlay are not rendered; set "
-            "spec.kustomize.helmCharts to render, or use the chart as the upstream of its own PackageVariant, with "
-            "spec.helm",
+            "KustomizeFailed prod/kustomization.yaml:1: helmCharts must not be set, because charts of an overlay "
+            'are not rendered. Next step: set spec.kustomize.helmCharts to "render", or use the chart as the upstream of '
+            "its own PackageVariant, with spec.helm",
             id="chart",
         ),
         pytest.param(
             "resources: [",
-            "KustomizeFailed prod/kustomization.yaml: line 2, column 1: the text is not valid YAML",
+            'KustomizeFailed prod/kustomization.yaml cannot be parsed. The parser reports: "line 2, column 1: the text is not',
             id="yaml",
         ),
     ],
@@ -162,12 +162,12 @@ def test_invalid_overlay(fields: str, finding: str) -> None:
     [
         pytest.param(
             "helmGlobals: {configHome: /etc}\nhelmCharts: [{name: web, version: 1.0.0, repo: 'https://example.com'}]",
-            "KustomizeFailed prod/kustomization.yaml:1: helmGlobals: configHome is not supported: remove it",
+            "KustomizeFailed prod/kustomization.yaml:1: helmGlobals must not set configHome, which is not supported",
             id="configHome",
         ),
         pytest.param(
             "helmGlobals: {chartHome: ../../x}\nhelmCharts: [{name: web}]",
-            'PathInvalid prod/kustomization.yaml:2: helmCharts[0].name: the chart folder "../../x/web" is outside of',
+            'PathInvalid prod/kustomization.yaml:2: helmCharts[0].name refers to the chart folder "../../x/web", ',
             id="chartHome",
         ),
         pytest.param(
@@ -176,15 +176,17 @@ def test_invalid_overlay(fields: str, finding: str) -> None:
             "but the upstream package does not contain it, and no Repository has the URL https://example.com",
             id="other-case",
         ),
-        pytest.param("helmCharts: {name: web}", "KustomizeFailed prod/kustomization.yaml:1: helmCharts:", id="map"),
+        pytest.param(
+            "helmCharts: {name: web}", "KustomizeFailed prod/kustomization.yaml:1: helmCharts must be a list", id="map"
+        ),
         pytest.param(
             "helmChartInflationGenerator: [{chartName: web}]",
-            "KustomizeFailed prod/kustomization.yaml:1: helmChartInflationGenerator: HelmChartInflationGenerator is not",
+            "KustomizeFailed prod/kustomization.yaml:1: helmChartInflationGenerator uses HelmChartInflationGenerator,",
             id="old-field",
         ),
         pytest.param(
             "generators: ['{apiVersion: builtin, kind: HelmChartInflationGenerator, name: web}\n\n']",
-            "KustomizeFailed prod/kustomization.yaml:1: generators[0]: HelmChartInflationGenerator is not supported",
+            "KustomizeFailed prod/kustomization.yaml:1: generators[0] uses HelmChartInflationGenerator, which",
             id="generator",
         ),
     ],
