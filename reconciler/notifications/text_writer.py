@@ -21,5 +21,7 @@ class TextWriter:
         try:
             return self.templates.render(message, template_format)
         except TemplateFailedError as error:
-            self.findings.report(PassCodes.NOTIFICATION_TEMPLATE_FAILED.finding(str(error)))
+            self.findings.report(
+                PassCodes.NOTIFICATION_TEMPLATE_FAILED.finding(f"{error}. The default text is sent instead")
+            )
             return None

@@ -134,10 +134,9 @@ def _build_unchecked_finding(
     package, resources = entries[0]
     count = format_count(sum(entry.count for _, entry in entries), "resource")
     targets = format_names([str(entry.variant.target) for entry, _ in entries], _MAX_NAMES)
-    text = f"{count} of {resources.description} in {targets}"
+    verb = "was" if count.startswith("1 ") else "were"
+    text = f"{count} of {resources.description} in {targets} {verb} not validated, because"
     location = _get_location(package, resources.first_resource, (), objects)
     if resources.builtin_reason:
-        return PlanningCodes.NOT_VALIDATED.finding(f"not validated: {text}; {resources.builtin_reason}", location)
-    return PlanningCodes.SCHEMA_MISSING.finding(
-        f"not validated, because no schema of the kind is known: {text}", location
-    )
+        return PlanningCodes.NOT_VALIDATED.finding(f"{text} {resources.builtin_reason}", location)
+    return PlanningCodes.SCHEMA_MISSING.finding(f"{text} no schema of this kind is known", location)
