@@ -22,6 +22,8 @@ class TextWriter:
             return self.templates.render(message, template_format)
         except TemplateFailedError as error:
             self.findings.report(
-                PassCodes.NOTIFICATION_TEMPLATE_FAILED.finding(f"{error}. The default text is sent instead")
+                PassCodes.NOTIFICATION_TEMPLATE_FAILED.finding(
+                    f"{error}. The message contains the default text instead"
+                )
             )
             return None

@@ -473,8 +473,8 @@ class AnnotationApprovals:
 
 def _create_conflict_finding(name: str, package: DraftedPackage, policy: ApprovalPolicy) -> Finding:
     message = (
-        f"the draft of {name}/{package.package} is not approved automatically ({policy.summary}), because the draft has"
-        f" {format_count(len(package.conflicts), 'conflict')}. Next step: review the draft with `reconciler show"
+        f"the draft of {name}/{package.package} has {format_count(len(package.conflicts), 'conflict')}. Therefore, it"
+        f" is not approved automatically, although an annotation requests this ({policy.summary}). Next step: review the draft with `reconciler show"
         f" {name}/{package.package}`, then run `reconciler approve {name}/{package.package} --propose"
         " --accept-conflicts`"
     )

@@ -203,8 +203,8 @@ def list_approval_findings(plan: TargetPlan) -> Iterator[Finding]:
             yield PlanningCodes.APPROVAL_POLICY_INVALID.finding(message, location)
         elif policy and policy.applies_to(record):
             message = (
-                f"the draft of {name} is approved automatically when nothing blocks it, because of the annotation"
-                f" {policy.summary}"
+                f"the draft of {name} is approved automatically when nothing blocks it, because an annotation"
+                f" requests this ({policy.summary})"
             )
             yield PlanningCodes.APPROVAL_AHEAD.finding(message, location)
 
