@@ -98,7 +98,7 @@ class DefinitionConflict:
         """Return the resolution in which `holder` has an effect, and all other conflicting objects are rejected.
 
         Args:
-            reason: The end of the sentence "the definition of the holder …" in messages.
+            reason: The end of a sentence about the holder in messages, e.g. "came first".
         """
         rejected_claims = [claim for claim in self.claims if claim is not holder]
         is_same_object = {claim.key for claim in rejected_claims} == {holder.key}

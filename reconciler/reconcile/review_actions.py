@@ -474,9 +474,9 @@ class AnnotationApprovals:
 def _create_conflict_finding(name: str, package: DraftedPackage, policy: ApprovalPolicy) -> Finding:
     message = (
         f"the draft of {name}/{package.package} has {format_count(len(package.conflicts), 'conflict')}. Therefore, it"
-        f" is not approved automatically, although an annotation requests this ({policy.summary}). Next step: review the draft with `reconciler show"
-        f" {name}/{package.package}`, then run `reconciler approve {name}/{package.package} --propose"
-        " --accept-conflicts`"
+        f" is not approved automatically, although an annotation requests this ({policy.summary}). Next step: review"
+        f" the draft with `reconciler show {name}/{package.package}`, then run `reconciler approve"
+        f" {name}/{package.package} --propose --accept-conflicts`"
     )
     return PassCodes.APPROVAL_HELD.finding(message, SourceLocation(object=package.record.owner.key.reference))
 

@@ -276,7 +276,7 @@ def report_emptied_repository(target: Target) -> Finding:
     message = (
         f"{target.title}: {target.display_url} is empty, although other clusters had branches in this repository."
         " Nothing is pushed. Next step: restore the repository. To start with an empty repository instead, add"
-        f" the annotation {ACK_RESET_ANNOTATION} that the findings of the other clusters contain"
+        f" the annotation {ACK_RESET_ANNOTATION} to the other clusters. Their findings contain its value"
     )
     return PlanningCodes.REPOSITORY_RESET.finding(message, target.location)
 

@@ -256,8 +256,7 @@ class PullRequestUpdater:
             return
         if task.error:
             result.error = (
-                f'the pull request of branch "{task.branch}" is not updated, because its text cannot be written:'
-                f" {task.error}"
+                f'the text of the pull request of branch "{task.branch}" cannot be written, because {task.error}'
             )
             return
         request = self._find_open_request(url, result)
