@@ -20,11 +20,6 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
 from reconciler.lazy_dataclasses import dataclass
 
-_HAND_OVER_STEP = (
-    "Next step: delete one of the two definitions. To replace the first definition, delete it in the commit "
-    "that adds the second definition"
-)
-
 
 def get_claimed_git_location(repository: ConfigObject) -> object:
     """Return the fields `spec.git` and `spec.deployment`, which determine the Git location of a Repository."""
@@ -103,7 +98,7 @@ class DefinitionConflict:
         """Return the resolution in which `holder` has an effect, and all other conflicting objects are rejected.
 
         Args:
-            reason: The end of the sentence "the definition of the holder …" in messages.
+            reason: The end of a sentence about the holder in messages, e.g. "came first".
         """
         rejected_claims = [claim for claim in self.claims if claim is not holder]
         is_same_object = {claim.key for claim in rejected_claims} == {holder.key}
@@ -114,10 +109,19 @@ class DefinitionConflict:
         )
 
     def _create_finding(self, claim: ConfigObject, holder: ConfigObject, reason: str) -> Finding:
-        message = (
-            f"{claim.key} is rejected: {holder.key} at {holder.file}:{holder.line} {self.reason}. The "
-            f"definition at {holder.file}:{holder.line} {reason} and stays in effect. {_HAND_OVER_STEP}"
-        )
+        place = f"{holder.file}:{holder.line}"
+        if claim.key == holder.key:
+            message = (
+                f"this definition of {claim.key} is rejected, because {place} {self.reason}. The definition at {place}"
+                f" {reason} and stays in effect. Next step: delete one of the two definitions. To replace the"
+                f" definition at {place}, delete it in the commit that adds the other definition"
+            )
+        else:
+            message = (
+                f"{claim.key} is rejected, because {holder.key} at {place} {self.reason}. {holder.key} {reason} and"
+                f" stays in effect. Next step: change or delete one of the two objects. To replace {holder.key}, delete"
+                f" it in the commit that adds {claim.key}"
+            )
         return CatalogCodes.CLAIM_CONFLICT.finding(message, claim.location)
 
 

@@ -125,7 +125,7 @@ def _find_file_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
     for (namespace, name), manifests in _select_conflicts(manifests_by_file):
         yield DefinitionConflict(
             manifests,
-            f'would be written to the file "{name}" of the package "{namespace}"',
+            f'would be written to the same file "{name}" of package "{namespace}"',
             claimed_location=get_claimed_git_location,
         )
 

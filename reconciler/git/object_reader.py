@@ -271,7 +271,8 @@ class ObjectReader:
             folder, folder_prefix, depth = pending.pop()
             entries = self.read_tree(folder)
             if malformed := find_malformed_entries(entries):
-                raise TreeMalformedError(f"{folder_prefix or 'the folder'}: {next(iter(malformed.values()))}")
+                location = f' (folder "{folder_prefix}")' if folder_prefix else ""
+                raise TreeMalformedError(f"{next(iter(malformed.values()))}{location}")
             count += len(entries)
             if count > max_entries or depth > _MAX_DEPTH:
                 hint = "" if max_entries == _MAX_ENTRIES else ", or raise the setting `limits.folder_files`"
@@ -357,8 +358,7 @@ def _check_kind(object_id: str, expected_kind: bytes, found_kind: bytes, content
     """
     if found_kind != expected_kind:
         raise ObjectMissingError(
-            f"there is no {expected_kind.decode()} {object_id} in the mirror: the object with this id is a"
-            f" {found_kind.decode()}"
+            f"the object {object_id} in the mirror must be a {expected_kind.decode()}, but is a {found_kind.decode()}"
         )
     return content
 
@@ -371,14 +371,16 @@ def find_malformed_entries(entries: Sequence[TreeEntry]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for entry in entries:
         if entry.name in _INVALID_NAMES or "/" in entry.name:
-            reasons[entry.name] = f"the tree has an entry with the name {quote_name(entry.name)}"
+            reasons[entry.name] = f"the Git tree has an entry with the name {quote_name(entry.name)}"
         elif entry.mode not in _MODES:
             reasons[entry.name] = (
-                f"the entry {quote_name(entry.name)} of the tree has the unknown mode {quote_name(entry.mode)}"
+                f"the entry {quote_name(entry.name)} of the Git tree has the unknown mode {quote_name(entry.mode)}"
             )
     if len({entry.name for entry in entries}) < len(entries):
         counts = Counter(entry.name for entry in entries)
-        reasons |= {name: f"the tree has more than one entry {quote_name(name)}" for name, n in counts.items() if n > 1}
+        reasons |= {
+            name: f"the Git tree has more than one entry {quote_name(name)}" for name, n in counts.items() if n > 1
+        }
     return reasons
 
 

@@ -233,7 +233,7 @@ def check_url_allowed(url: GitUrl, allowed: tuple[str, ...]) -> None:
     """
     if not allowed and url.scheme == "http":
         raise UrlRefusedError(
-            f"{url.text!r} must use https: http is allowed only if `git.allowed_urls` contains the address"
+            f"{url.text!r} must use https, because http is allowed only if `git.allowed_urls` contains the address"
         )
     if allowed and not any(matches_url_pattern(form, pattern) for form in _list_forms(url) for pattern in allowed):
         raise UrlRefusedError(f"{url.text!r} must match a pattern of the setting `git.allowed_urls`")

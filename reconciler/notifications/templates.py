@@ -51,11 +51,14 @@ class Templates:
         # Catch all exceptions, because a template is user input, and Jinja2 raises any exception of an expression.
         except Exception as error:
             line = f":{number}" if (number := getattr(error, "lineno", None)) else ""
-            raise TemplateFailedError(f"{self.folder / name}{line}: {type(error).__name__}: {error}") from error
+            raise TemplateFailedError(
+                f"the template {self.folder / name}{line} cannot be rendered. The error is"
+                f' "{type(error).__name__}: {error}"'
+            ) from error
         if not rendered or len(rendered) > _MAX_CHARACTERS:
             raise TemplateFailedError(
-                f"{self.folder / name}: the rendered text must have 1 to {_MAX_CHARACTERS} characters, but has "
-                f"{len(rendered)}"
+                f"the rendered text of the template {self.folder / name} must have 1 to {_MAX_CHARACTERS} characters,"
+                f" but has {len(rendered)}"
             )
         return rendered
 

@@ -21,5 +21,9 @@ class TextWriter:
         try:
             return self.templates.render(message, template_format)
         except TemplateFailedError as error:
-            self.findings.report(PassCodes.NOTIFICATION_TEMPLATE_FAILED.finding(str(error)))
+            self.findings.report(
+                PassCodes.NOTIFICATION_TEMPLATE_FAILED.finding(
+                    f"{error}. The message contains the default text instead"
+                )
+            )
             return None

@@ -457,7 +457,9 @@ class RevisionTagger:
                 _log_tag(remote, request)
                 self._backoff.record_success(key)
             case PushRefused(message):
-                self._failures[key] = _TagFailure(PassCodes.REVISION_TAG_REFUSED, message)
+                self._failures[key] = _TagFailure(
+                    PassCodes.REVISION_TAG_REFUSED, f"the host refused the push: {message}"
+                )
                 self._backoff.record_failure(key)
             case PushFailed(error):
                 self._failures[key] = _TagFailure(PassCodes.REVISION_TAG_FAILED, error.full_message)
@@ -533,5 +535,13 @@ def _format_failure(failure: _TagFailure, names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_TAGS_IN_MESSAGE} more" if len(names) > _MAX_TAGS_IN_MESSAGE else ""
     tags = f"{'tag' if len(names) == 1 else 'tags'} {', '.join(names[:_MAX_TAGS_IN_MESSAGE])}{more}"
     if failure.code == PassCodes.REVISION_TAG_TAKEN:
-        return f"{tags} could not be created: tags with the same name exist on other commits and are not changed"
-    return f"{tags} could not be created: {failure.message}"
+        if len(names) == 1:
+            return (
+                f"{tags} was not created, because a tag with this name already exists on another commit. Next step:"
+                " delete or rename the existing tag"
+            )
+        return (
+            f"{tags} were not created, because tags with these names already exist on other commits. Next step:"
+            " delete or rename the existing tags"
+        )
+    return f"{tags} could not be created, because {failure.message}"

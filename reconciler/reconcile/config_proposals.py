@@ -146,22 +146,29 @@ class RepositoryConfigProposals:
             return ConfigProposal()
         names = {self._config_branch, *taken_branches.get(self._repository, ())}
         if nested := sorted(name for name in names if are_paths_nested(name, self._branch)):
+            reason = (
+                "a target, a draft or the config uses the same branch"
+                if nested[0] == self._branch
+                else f'its name conflicts with the name of the branch "{nested[0]}"'
+            )
             return _propose_nothing(
                 PassCodes.PROPOSAL_BRANCH_TAKEN,
-                f'the branch "{self._branch}" cannot be created, because the branch "{nested[0]}" exists;'
-                " set `drafts.config_branch` to another name",
+                f'the branch "{self._branch}" cannot be used for config proposals, because {reason}; set'
+                " `drafts.config_branch` to another name",
             )
         try:
             with self._mirror.open_reader() as reader:
                 return self._plan(pins, config, is_complete, reader)
         except EngineTooOldError as error:
             return _propose_nothing(
-                PassCodes.ENGINE_TOO_OLD, f"config proposals: {error}; the proposal branch is not changed"
+                PassCodes.ENGINE_TOO_OLD,
+                f'the branch "{self._branch}" is not changed, because {error}. Next step: update the reconciler',
             )
         except StateUnreadableError as error:
             return _propose_nothing(
                 PassCodes.STATE_UNREADABLE,
-                f"config proposals: {error}; delete the ref {self._state_ref}, so that the next pass creates it again",
+                f'the branch "{self._branch}" is not changed, because {error}. Next step: delete the ref'
+                f" {self._state_ref}, so that the next pass creates it again",
             )
         except GitError as error:
             return _propose_nothing(PassCodes.PROPOSAL_FAILED, error.full_message)
@@ -285,7 +292,7 @@ def create_proposal_findings(proposal: ConfigProposal, outcome: PushOutcome) -> 
     code = codes[type(outcome)]
     location = proposal.edits[0].pin.location if proposal.edits else SourceLocation()
     message = (
-        f'revisions could not be proposed on the branch "{proposal.branch}" of the config:'
-        f" {describe_push_outcome(outcome)}"
+        f'revisions could not be proposed on the branch "{proposal.branch}" of the config,'
+        f" because {describe_push_outcome(outcome)}"
     )
     return (code.finding(message, location),)

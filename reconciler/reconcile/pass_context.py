@@ -730,7 +730,10 @@ def _list_packages(claims: TargetClaims, state: TargetState) -> set[str]:
 
 def create_read_only_finding(target: Target) -> Finding:
     """Return the error for a target whose repository has credentials for reading only."""
-    message = f"{target.title}: {target.display_url} is read-only: add `write` to its entry of `git.credentials`"
+    message = (
+        f"{target.title}: {target.display_url} is read-only. Next step: add `write` to the entry of this URL in"
+        " `git.credentials`"
+    )
     return PassCodes.TARGET_READ_ONLY.finding(message, target.location)
 
 

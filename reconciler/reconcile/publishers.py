@@ -353,7 +353,9 @@ class FolderPublisher(_LocalPublisher):
                 _write_file(self._out / "status" / path, data)
         except OSError as error:
             unwritable = self._create_error(error)
-            self.status_findings += (PassCodes.PUSH_FAILED.finding(f"the status: {unwritable.full_message}"),)
+            self.status_findings += (
+                PassCodes.PUSH_FAILED.finding(f"the status is incomplete, because {unwritable.full_message}"),
+            )
             return PushFailed(unwritable)
         return PushDone()
 

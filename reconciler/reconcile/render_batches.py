@@ -134,7 +134,7 @@ class RenderBatches:
 
         def add_job(variant: Variant, inputs: RenderInputs) -> PackageRender:
             jobs.append(Job(variant, inputs))
-            raise InterruptedFunctionError("an executor renders it")
+            raise InterruptedFunctionError("an executor has not rendered it yet")
 
         decided = self._decide(target, add_job)
         return decided if len(jobs) == before else None

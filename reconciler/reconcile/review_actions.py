@@ -473,10 +473,10 @@ class AnnotationApprovals:
 
 def _create_conflict_finding(name: str, package: DraftedPackage, policy: ApprovalPolicy) -> Finding:
     message = (
-        f"the draft of {name}/{package.package} has {format_count(len(package.conflicts), 'conflict')}, so that the"
-        f" annotation ({policy.summary}) does not publish the draft; review the draft with `reconciler show"
-        f" {name}/{package.package}`, then run `reconciler approve {name}/{package.package} --propose"
-        " --accept-conflicts`"
+        f"the draft of {name}/{package.package} has {format_count(len(package.conflicts), 'conflict')}. Therefore, it"
+        f" is not approved automatically, although an annotation requests this ({policy.summary}). Next step: review"
+        f" the draft with `reconciler show {name}/{package.package}`, then run `reconciler approve"
+        f" {name}/{package.package} --propose --accept-conflicts`"
     )
     return PassCodes.APPROVAL_HELD.finding(message, SourceLocation(object=package.record.owner.key.reference))
 

@@ -213,7 +213,7 @@ class PassServices:
         """A warning for each deprecated setting that is set."""
         return tuple(
             PassCodes.SETTING_DEPRECATED.finding(
-                f"`{setting}` is deprecated: use {replacement}", SourceLocation(pointer=setting)
+                f"`{setting}` is deprecated; use {replacement}", SourceLocation(pointer=setting)
             )
             for setting, replacement in self.deprecated_settings
         )

@@ -104,8 +104,8 @@ def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targ
         # Do not report this error for a config with objects of components. Such a config is useful without targets,
         # because the status contains the schemas of its component types.
         yield PlanningCodes.CONFIG_EMPTY.finding(
-            f"the config has no Repository and no cluster, {_describe_content(catalog, config)}. Nothing is "
-            "reconciled or removed. Next step: correct the config branch, `config.directory` or .krmignore. "
+            f"the config has no Repository and no cluster. It contains {_describe_content(catalog, config)}. Nothing"
+            " is reconciled or removed. Next step: correct the config branch, `config.directory` or .krmignore. "
             "To remove all packages, keep the Repository objects and delete the files of all other objects",
             SourceLocation(config.directory),
         )
@@ -114,8 +114,8 @@ def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targ
 def _describe_content(catalog: Catalog, config: ConfigSnapshot) -> str:
     files = [path for path in config.files if is_config_path(path)]
     ignored = sum(catalog.documents(path) is None for path in files) - len(catalog.unreadable)
-    hidden = f", {ignored} of them hidden by .krmignore" if ignored > 0 else ""
-    return f"but {len(catalog.objects)} other objects in {len(files)} YAML and JSON files{hidden}"
+    hidden = f" ({ignored} of these files are excluded by .krmignore)" if ignored > 0 else ""
+    return f"{len(catalog.objects)} other objects in {len(files)} YAML and JSON files{hidden}"
 
 
 def _check_history(
@@ -409,7 +409,7 @@ def collect_catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
     """Return the findings that are known before the controllers run: those about files and objects."""
     charts = (
         CatalogCodes.CHART_IN_CONFIG.finding(
-            f"{folder} contains a Helm chart, and its files are not read as config", SourceLocation(folder)
+            f'the folder "{folder}" contains a Helm chart, so its files are not read as config', SourceLocation(folder)
         )
         for folder in catalog.chart_folders
     )

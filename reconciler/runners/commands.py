@@ -124,7 +124,7 @@ def _create_empty_folder() -> TemporaryDirectory[str]:
     try:
         return TemporaryDirectory(prefix="reconciler-function-", ignore_cleanup_errors=True)
     except OSError as error:
-        raise InterruptedFunctionError(f"cannot create a temporary folder: {error.strerror}") from error
+        raise InterruptedFunctionError(f"a temporary folder cannot be created: {error.strerror}") from error
 
 
 def run_limited(name: str, spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> ProcessResult:

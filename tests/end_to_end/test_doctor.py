@@ -165,7 +165,7 @@ def test_deprecated_settings_and_an_unreadable_config_are_reported(scene: Scene)
     result = run_in(scene.folder, {}, "doctor", f"{scene.host.url}/world/none.git")
 
     assert result.returncode == 1
-    assert "warning SettingDeprecated: `git.credentials_file` is deprecated: use an entry" in result.stdout
+    assert "warning SettingDeprecated: `git.credentials_file` is deprecated; use an entry" in result.stdout
     assert "cannot read the credentials file lost" in result.stdout
     assert "the remotes of the config are not checked, because the config cannot be read" in result.stdout
 

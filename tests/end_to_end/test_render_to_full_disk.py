@@ -30,6 +30,6 @@ def test_a_folder_that_cannot_be_written_is_reported_without_a_traceback(
     )
 
     assert ended.returncode == 1
-    assert "error PushFailed: the status: " in ended.stderr
+    assert "error PushFailed: the status is incomplete, because " in ended.stderr
     assert "cannot be written: No space left on device" in ended.stderr
     assert "InternalError" not in ended.stdout + ended.stderr

@@ -55,7 +55,7 @@ def test_a_failing_template_is_reported(folder: Path) -> None:
 
     assert result.returncode == 1
     assert "drafts_waiting.slack.j2" in result.stderr
-    assert "has no attribute 'titel' (NotificationTemplateFailed)" in result.stderr
+    assert "has no attribute 'titel'\". The message contains the default text" in result.stderr
 
 
 @pytest.mark.parametrize(

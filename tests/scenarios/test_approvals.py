@@ -150,8 +150,8 @@ def test_plan_shows_future_approvals_and_publishes_nothing(world: World) -> None
     (finding,) = planned.findings
     assert (finding.code, finding.location.file) == ("ApprovalAhead", "metrics.yaml")
     assert finding.message == (
-        "the draft of berlin/metrics is approved automatically when nothing blocks it"
-        " (approval.nephio.org/policy: always, approval.nephio.org/delay: 1h)"
+        "the draft of berlin/metrics is approved automatically when nothing blocks it, because an annotation"
+        " requests this (approval.nephio.org/policy: always, approval.nephio.org/delay: 1h)"
     )
     assert read_refs(world.fleet) == before
 

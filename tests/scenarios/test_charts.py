@@ -195,7 +195,7 @@ def test_chart_in_the_config_is_no_config_and_deletes_nothing(world: World) -> N
     result = world.sync()
 
     assert [finding.message for finding in result.findings if finding.code == "ChartInConfig"] == [
-        "apps/chart contains a Helm chart, and its files are not read as config"
+        'the folder "apps/chart" contains a Helm chart, so its files are not read as config'
     ]
     assert "FileUnreadable" not in result.codes
     # A chart beside an object hides the object, but does not prove its deletion.

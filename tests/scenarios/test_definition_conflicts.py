@@ -105,8 +105,8 @@ def test_second_definition_of_an_owner_is_rejected(world: World) -> None:
     (finding,) = [item for item in after.findings if item.code == "ClaimConflict"]
     assert finding.location.file == "a-newcomer.yaml"
     assert (
-        "Next step: delete one of the two definitions. To replace the first definition, delete it in the commit that adds the second definition"
-        in finding.message
+        "Next step: delete one of the two definitions. To replace the definition at metrics.yaml:1, delete it in the"
+        " commit that adds the other definition" in finding.message
     )
     assert after.outcomes["berlin/metrics"] == "published"
     assert world.sync().is_unchanged

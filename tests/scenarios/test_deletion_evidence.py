@@ -259,7 +259,7 @@ def test_config_with_only_ignored_files_is_an_error(config: World) -> None:
 
     (finding,) = [item for item in config.plan().findings if item.severity is Severity.ERROR]
 
-    assert (finding.code, "hidden by .krmignore" in finding.message) == ("ConfigEmpty", True)
+    assert (finding.code, "excluded by .krmignore" in finding.message) == ("ConfigEmpty", True)
 
 
 def test_deletion_of_all_owners_is_held_when_the_repositories_stay(config: World) -> None:

@@ -162,7 +162,7 @@ def test_a_draft_with_an_unreadable_file_is_reported_and_others_get_pull_request
             pass_result = world.sync()
         (message,) = (finding.message for finding in pass_result.findings if finding.code == "PullRequestRefused")
         assert message.startswith(
-            "Repository berlin: the text of the pull request of drafts/berlin cannot be written: "
+            'Repository berlin: the text of the pull request of branch "drafts/berlin" cannot be written, because '
         )
         assert list(world.open_requests) == ["drafts/lisbon"]
 

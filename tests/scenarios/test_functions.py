@@ -129,7 +129,7 @@ def test_interrupted_program_writes_no_draft(program_world: ProgramWorld, source
     assert first.outcomes == {"berlin/web": "FunctionInterrupted"}
     (finding,) = first.findings
     assert finding.severity == "error"
-    assert finding.message.startswith("package berlin/web was not changed: ")
+    assert finding.message.startswith("package berlin/web was not changed, because ")
     assert finding.message.endswith("The daemon tries again in the next pass")
     assert not first.report.is_clean
     assert program_world.read_refs_without_status() == {}

@@ -172,7 +172,9 @@ def test_file_at_the_path_of_a_new_folder_blocks_its_package_only(world: World) 
     assert after.outcomes["berlin/metrics"] == "LocalFileInTheWay"
     assert after.outcomes["berlin/logs"] == "draft"
     assert read_branch_entries(world)["metrics/extra"] == Entry(FILE, b"mine\n")
-    assert 'the file "extra", and "extra/new.txt" below' in read_messages(world, "LocalFileInTheWay")
+    assert 'contains "extra" and "extra/new.txt", but "extra" cannot be both a file and a folder' in read_messages(
+        world, "LocalFileInTheWay"
+    )
     git(world.fleet, "fsck", "--strict")
 
 

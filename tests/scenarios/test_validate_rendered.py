@@ -30,7 +30,7 @@ from tests.support.world import World, catalog, deployment, package, repository,
 
 pytestmark = pytest.mark.skipif(not list_installed_releases(), reason="the extra k8s-schemas is not installed")
 NOT_INSTALLED = (
-    "error NotValidated: not validated: 1 resource of built-in kinds in berlin/resources/edge; the extra"
+    "error NotValidated: 1 resource of built-in kinds in berlin/resources/edge was not validated, because the extra"
     " k8s-schemas contains the schemas of Kubernetes 1.25 to 1.37, but not of {}; use --schemas DIR"
 )
 SELECTED = "spec:\n  selector: {matchLabels: {a: b}}\n"
@@ -158,7 +158,7 @@ def test_an_invalid_placed_resource_is_reported_with_its_field(tmp_path: Path) -
     [
         pytest.param("extensions/v1beta1", "Ingress", "1.31",
                      "error ApiNotServed: Ingress edge/one: apiVersion is extensions/v1beta1, which"
-                     " Kubernetes 1.22 removed; the cluster runs 1.31; use networking.k8s.io/v1", id="removed-version"),
+                     " was removed in Kubernetes 1.22 (the cluster runs Kubernetes 1.31); use networking.k8s.io/v1", id="removed-version"),
         pytest.param("policy/v1beta1", "PodDisruptionBudget", "1.24",
                      f"{NOT_INSTALLED.format('1.24')}\n"
                      "warning ApiDeprecated: PodDisruptionBudget edge/one: apiVersion is policy/v1beta1, which is"
@@ -167,7 +167,8 @@ def test_an_invalid_placed_resource_is_reported_with_its_field(tmp_path: Path) -
                      "error ApiNotServed: ServiceCIDR edge/one: apiVersion is networking.k8s.io/v1, but"
                      " Kubernetes 1.31 has no ServiceCIDR in this API version", id="later-version"),
         pytest.param("example.org/v1", "Nobody", "1.31",
-                     "info SchemaMissing: not validated, because no schema of the kind is known: 1 resource of example.org/v1 Nobody in berlin/resources/edge", id="unknown-kind"),
+                     "info SchemaMissing: 1 resource of example.org/v1 Nobody in berlin/resources/edge was not validated,"
+                     " because no schema of this kind is known", id="unknown-kind"),
         pytest.param("v1", "Service", "1.20",
                      NOT_INSTALLED.format("1.20"), id="unknown-release"),
     ],

@@ -56,7 +56,7 @@ def test_a_builtin_kind_without_schemas_is_an_error(tmp_path: Path, release: Kub
     validation_result = validate_files(tmp_path, {"one.yaml": build_deployment()}, release)
 
     scope = "1 resource of built-in kinds in berlin/resources/edge"
-    assert list_findings(validation_result) == [("NotValidated", f"not validated: {scope}; {NEXT_STEP}")]
+    assert list_findings(validation_result) == [("NotValidated", f"{scope} was not validated, because {NEXT_STEP}")]
     assert exit_status_of(validation_result.findings) == 1
 
 
@@ -65,7 +65,7 @@ def test_resources_of_all_builtin_kinds_are_one_finding(tmp_path: Path) -> None:
     validation_result = validate_files(tmp_path, {"one.yaml": build_deployment(), "two.yaml": service}, (1, 31))
 
     assert [message.partition(" in ")[0] for _, message in list_findings(validation_result)] == [
-        "not validated: 2 resources of built-in kinds"
+        "2 resources of built-in kinds"
     ]
 
 
@@ -88,5 +88,5 @@ def test_a_schema_folder_without_the_kind_is_named_in_the_message(tmp_path: Path
     validation_result = validate_files(tmp_path, {"one.yaml": build_deployment()}, (1, 31), str(folder))
 
     assert list_findings(validation_result)[0][1].endswith(
-        f"; {folder} contains no schema of these kinds, and {NEXT_STEP}"
+        f" was not validated, because {folder} contains no schema of these kinds, and {NEXT_STEP}"
     )

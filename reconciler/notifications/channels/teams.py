@@ -39,8 +39,9 @@ class TeamsChannel:
         host = urlsplit(url).hostname or ""
         if host in _CONNECTOR_HOSTS or host.endswith(".webhook.office.com"):
             text = (
-                f"channel {self.name}: {self.url_file} contains the URL of an Office 365 connector ({host}), which"
-                " Microsoft has retired: create a webhook with Power Automate Workflows, and use its URL"
+                f"channel {self.name}: {self.url_file} contains the URL of an Office 365 connector ({host})."
+                " Microsoft has retired these connectors. Next step: create a webhook with Power"
+                " Automate Workflows, and use its URL"
             )
             raise ChannelError(text, finding=PassCodes.NOTIFICATION_URL_REFUSED.finding(text))
         self.http.post(url, self.format(message).encode(), {})

@@ -132,12 +132,11 @@ def _build_unchecked_finding(
     entries: Sequence[tuple[CheckedPackage, UncheckedResources]], objects: ConfigObjects
 ) -> Finding:
     package, resources = entries[0]
-    count = format_count(sum(entry.count for _, entry in entries), "resource")
+    total = sum(entry.count for _, entry in entries)
+    count = f"{format_count(total, 'resource')} of {resources.description}"
     targets = format_names([str(entry.variant.target) for entry, _ in entries], _MAX_NAMES)
-    text = f"{count} of {resources.description} in {targets}"
+    text = f"{count} in {targets} {'was' if total == 1 else 'were'} not validated, because"
     location = _get_location(package, resources.first_resource, (), objects)
     if resources.builtin_reason:
-        return PlanningCodes.NOT_VALIDATED.finding(f"not validated: {text}; {resources.builtin_reason}", location)
-    return PlanningCodes.SCHEMA_MISSING.finding(
-        f"not validated, because no schema of the kind is known: {text}", location
-    )
+        return PlanningCodes.NOT_VALIDATED.finding(f"{text} {resources.builtin_reason}", location)
+    return PlanningCodes.SCHEMA_MISSING.finding(f"{text} no schema of this kind is known", location)

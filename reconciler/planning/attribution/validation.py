@@ -218,7 +218,8 @@ def _check_api_removal(resource: PackageResource, release: KubernetesRelease | N
     if release and release >= removal.removed_in:
         cluster_release = format_kubernetes_release(release)
         message = (
-            f"{prefix} Kubernetes {removed_in} removed; the cluster runs {cluster_release}; use {removal.replacement}"
+            f"{prefix} was removed in Kubernetes {removed_in} (the cluster runs Kubernetes {cluster_release}); use"
+            f" {removal.replacement}"
         )
         return ResourceViolation(PlanningCodes.API_NOT_SERVED, resource, ("apiVersion",), message)
     deprecated_in = format_kubernetes_release(removal.deprecated_in)
@@ -395,7 +396,9 @@ def lint_functions(catalog: Catalog, functions: FunctionProvider) -> Iterator[Fi
                 reason = _explain_unavailable(entry, functions)
                 if reason:
                     name = entry.get("image") or entry.get("exec")
-                    message = f"the function {name} in {format_path(path)} cannot run in this environment: {reason}"
+                    message = (
+                        f"the function {name} in {format_path(path)} cannot run in this environment, because {reason}"
+                    )
                     yield PlanningCodes.FUNCTION_UNAVAILABLE.finding(message, config_object.location_of(path))
 
 

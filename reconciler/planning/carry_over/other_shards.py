@@ -49,7 +49,7 @@ def decide_from_record(
 
 
 def _refuse_render(variant: Variant, inputs: RenderInputs) -> PackageRender:
-    raise InterruptedFunctionError(f"another shard renders package {variant.target}")
+    raise InterruptedFunctionError("another shard renders this package")
 
 
 def _is_awaited(outcome: PackageOutcome) -> bool:

@@ -114,10 +114,12 @@ def _check_file(
         return None
     names = _format_names(map(str, missing))
     reason = problem.reason if problem.reason.endswith("?") else f"{problem.reason}."
+    is_single = len(missing) == 1
     message = (
-        f"{config_path}:{problem.line}: {reason} The file defined {names} before, and it is unknown whether a "
-        "person deleted these objects. No package is removed. Next step: restore the objects, or delete the "
-        "file to remove their packages"
+        f"{config_path}:{problem.line}: {reason} The file defined {names} before, and it is unknown whether a person"
+        f" deleted {'this object' if is_single else 'these objects'}. No package is removed. Next step: restore"
+        f" {'the object' if is_single else 'the objects'}, or delete the file to remove"
+        f" {'its packages' if is_single else 'their packages'}"
     )
     return PlanningCodes.FILE_INCONCLUSIVE.finding(message, SourceLocation(config_path, problem.line))
 
@@ -273,8 +275,8 @@ def report_emptied_repository(target: Target) -> Finding:
     """Return the error for a new target in an empty repository that earlier contained branches of other clusters."""
     message = (
         f"{target.title}: {target.display_url} is empty, although other clusters had branches in this repository."
-        " Nothing is pushed. Next step: restore the repository. To start with an empty repository instead, acknowledge"
-        f" the reset of the other clusters with the annotation {ACK_RESET_ANNOTATION} in their findings"
+        " Nothing is pushed. Next step: restore the repository. To start with an empty repository instead, add"
+        f" the annotation {ACK_RESET_ANNOTATION} to the other clusters. Their findings contain its value"
     )
     return PlanningCodes.REPOSITORY_RESET.finding(message, target.location)
 

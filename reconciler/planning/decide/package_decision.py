@@ -6,7 +6,7 @@ has moved is settling until its `settle` duration has passed. Until then, the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
@@ -21,7 +21,7 @@ from reconciler.controllers.package_variants.status import (
     build_waiting_conditions,
 )
 from reconciler.controllers.package_variants.upstream_resolution import is_older
-from reconciler.controllers.results import SettlingReference, UpstreamPackage, Variant
+from reconciler.controllers.results import PackageTarget, SettlingReference, UpstreamPackage, Variant
 from reconciler.krm.findings import (
     CommonCodes,
     Finding,
@@ -197,12 +197,12 @@ def decide_package(
     except ScopeFailedError as error:
         return block_unexpected_failure(inputs, _add_package_scope(error.failure, inputs))
     except PackageMalformedError as error:
-        message = f"package {inputs.variant.target} cannot be rendered: {error}"
+        message = f"package {inputs.variant.target} cannot be rendered, because {error}"
         return block_failed(
             inputs, (_create_finding(inputs, PlanningCodes.PATH_REFUSED, message),), inputs.variant.dependencies
         )
     except PackageTooLargeError as error:
-        message = f"package {inputs.variant.target} cannot be rendered: {error}"
+        message = f"package {inputs.variant.target} cannot be rendered, because {error}"
         return block_failed(
             inputs, (_create_finding(inputs, PlanningCodes.PACKAGE_TOO_LARGE, message),), inputs.variant.dependencies
         )
@@ -211,7 +211,9 @@ def decide_package(
         blocked = block_failed(inputs, findings, inputs.variant.dependencies, reason)
         return replace(blocked, trace={}, should_retry=True) if error.should_retry else blocked
     except InterruptedFunctionError as error:
-        message = f"package {inputs.variant.target} was not changed: {error}. The daemon tries again in the next pass"
+        message = (
+            f"package {inputs.variant.target} was not changed, because {error}. The daemon tries again in the next pass"
+        )
         blocked = block_failed(inputs, (_create_finding(inputs, PlanningCodes.FUNCTION_INTERRUPTED, message),), {})
         return replace(blocked, should_retry=True)
 
@@ -414,13 +416,25 @@ def _refuse_new_package(inputs: DecisionInput) -> Blocked | None:
         return block_stalled(inputs, PlanningCodes.OWNERSHIP_CONFLICT, message)
     if inputs.nested_packages:
         message = (
-            f"package {variant.target} cannot be created, because packages cannot be nested. Packages above or below"
-            f" its path: {', '.join(inputs.nested_packages)}. Next step: change the package name"
+            f"package {variant.target} cannot be created, because"
+            f" {_describe_nesting(variant.target, inputs.nested_packages)}, and packages cannot be nested. Next step:"
+            " change the package name"
         )
         return block_stalled(inputs, PlanningCodes.DOWNSTREAM_CONFLICT, message)
     if variant.adoption == "adoptNone" and (observed.published or observed.drafted):
         return _block_existing_package(inputs)
     return None
+
+
+def _describe_nesting(target: PackageTarget, nested: Collection[str]) -> str:
+    parents = sorted({name for name in nested if target.package.startswith(f"{name}/")})
+    children = sorted(set(nested).difference(parents))
+    groups = (("is inside", parents), ("contains", children))
+    return " and ".join(
+        f"its path {relation} the path of {', '.join(f'{target.repository}/{name}' for name in names)}"
+        for relation, names in groups
+        if names
+    )
 
 
 def _block_obstacle(inputs: DecisionInput, obstacle: str) -> Blocked:
@@ -546,9 +560,9 @@ def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) 
         )
         return _block_unavailable_base(inputs, UnavailableBase(message))
     message = (
-        f"package {inputs.variant.target} was not rendered by the reconciler, and its upstreamLock names a commit that"
-        " no Repository has. Next step: correct the upstreamLock. Without an upstreamLock, the package is adopted, but"
-        f" not updated to {upstream.ref}"
+        f"package {inputs.variant.target} cannot be updated to {upstream.ref}, because the reconciler did not render"
+        " the package, and no Repository contains the commit in its upstreamLock. Next step: correct this commit. To"
+        " adopt the package without updates instead, delete the upstreamLock"
     )
     return block_failed(
         inputs, (_create_finding(inputs, PlanningCodes.MERGE_BASE_MISSING, message),), inputs.variant.dependencies

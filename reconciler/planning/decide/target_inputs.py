@@ -496,8 +496,9 @@ def find_missing_target(
     ):
         message = (
             f"{target.title} used the repository {state.url} before, and uses {target.display_url} now. Branch"
-            f" {target.branch} of the new repository does not contain the last known commit {lost[:_SHORT_ID_LENGTH]}."
-            " Nothing is pushed. Next step: restore the URL, or push all refs of the old repository to the new URL. To"
+            f' "{target.branch}" of the new repository does not contain the last known commit'
+            f" {lost[:_SHORT_ID_LENGTH]}. Nothing is pushed. Next step: restore the URL, or push"
+            " all refs of the old repository to the new URL. To"
             f" accept the new branch as it is, delete the state ref of {target.name} (setting `state_ref`)"
         )
     else:

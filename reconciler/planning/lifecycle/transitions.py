@@ -202,7 +202,10 @@ def list_approval_findings(plan: TargetPlan) -> Iterator[Finding]:
             message = f"{policy}; the draft of {name} waits for an approval by a person"
             yield PlanningCodes.APPROVAL_POLICY_INVALID.finding(message, location)
         elif policy and policy.applies_to(record):
-            message = f"the draft of {name} is approved automatically when nothing blocks it ({policy.summary})"
+            message = (
+                f"the draft of {name} is approved automatically when nothing blocks it, because an annotation"
+                f" requests this ({policy.summary})"
+            )
             yield PlanningCodes.APPROVAL_AHEAD.finding(message, location)
 
 

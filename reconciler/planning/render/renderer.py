@@ -297,8 +297,8 @@ def _iterate_nested_path_findings(kinds: Mapping[str, str]) -> Iterator[Finding]
         above = next((folder for folder in list_folders_above(path) if folder in kinds), None)
         if above is not None:
             message = (
-                f'the package contains the {kinds[above]} "{above}", and "{path}" below this path. Next step: rename or'
-                " delete one of them"
+                f'the package contains "{above}" and "{path}", but "{above}" cannot be both a {kinds[above]} and a'
+                " folder. Next step: rename or delete one of the two"
             )
             yield PlanningCodes.LOCAL_FILE_IN_THE_WAY.finding(message, SourceLocation(above))
 
@@ -482,10 +482,10 @@ def _merge_options(
 def _iterate_blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
     # Ignore conflicts of strategies that replace local changes, because the user requested this replacement.
     for conflict in (entry for entry in source.conflicts if entry.rule not in REPLACING_STRATEGIES):
-        location = " ".join(part for part in (conflict.resource, conflict.pointer) if part)
+        field = f"the field {conflict.pointer} of " if conflict.pointer else ""
         message = (
-            f"{location} was changed locally and upstream, and the conflictPolicy is block. Next step: undo one of the"
-            " two changes, or set conflictPolicy to upstream or local"
+            f"{field}{conflict.resource or conflict.file} was changed locally and upstream, and the conflictPolicy is"
+            ' "block". Next step: undo one of the two changes, or set conflictPolicy to "upstream" or "local"'
         )
         yield PlanningCodes.MERGE_CONFLICT.finding(message, SourceLocation(conflict.file, pointer=conflict.pointer))
 
@@ -504,7 +504,12 @@ def _iterate_overruled_changes(
 def _list_path_findings(variant: Variant, files: Iterable[str]) -> tuple[Finding, ...]:
     location = SourceLocation(object=variant.owner.key.reference)
     errors = filter(None, map(validate_tree_path, files))
-    return tuple(PlanningCodes.PATH_REFUSED.finding(f"{variant.target}: {error}", location) for error in errors)
+    return tuple(
+        PlanningCodes.PATH_REFUSED.finding(
+            f"package {variant.target} contains a path that is not allowed: {error}", location
+        )
+        for error in errors
+    )
 
 
 def _iterate_credential_findings(files: FileTree) -> Iterator[Finding]:
@@ -562,8 +567,8 @@ def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, t
 
 def _create_missing_lock_finding(variant: Variant, upstream: UpstreamPackage) -> Finding:
     message = (
-        f"{variant.target} was adopted without an upstreamLock. Mutations are applied, but the package is not updated"
-        f" from {upstream.title}"
+        f"package {variant.target} was adopted without an upstreamLock. Mutations are applied, but the package is not"
+        f" updated from {upstream.title}"
     )
     return PlanningCodes.UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=variant.owner.key.reference))
 
@@ -594,4 +599,15 @@ def _list_pipeline_findings(variant: Variant, result: RenderResult) -> tuple[Fin
     if result.failure is None:
         return findings
     code = PlanningCodes.FUNCTION_UNAVAILABLE if result.failure.kind == "unavailable" else PlanningCodes.RENDER_FAILED
-    return (*findings, code.finding(f"{variant.target}: {_format_failure_message(result.failure)}", location))
+    return (*findings, code.finding(_format_failure(variant, result.failure), location))
+
+
+def _format_failure(variant: Variant, failure: RenderFailure) -> str:
+    package = (
+        f"subpackage {failure.package} of package {variant.target}" if failure.package else f"package {variant.target}"
+    )
+    if not failure.function:
+        return f"the functions of {package} cannot run: {failure.message}"
+    if failure.kind == "unavailable":
+        return f"function {failure.function} of {package} cannot run in this environment, because {failure.message}"
+    return f"function {failure.function} of {package} failed: {failure.message}"

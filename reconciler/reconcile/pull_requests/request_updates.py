@@ -114,7 +114,9 @@ class PullRequestBackoff:
 
     def record_refusal(self, result: PullRequestResult, message: str) -> None:
         """Record that the forge refused the pull request of a task."""
-        self.record_error(result, f"the forge refused the pull request of {result.task.branch}: {message}")
+        self.record_error(
+            result, f'the forge refused the pull request of branch "{result.task.branch}" with the error "{message}"'
+        )
 
     def record_success(self, task: PullRequestTask) -> None:
         """Delete the error and the back-off of a task."""
@@ -201,7 +203,7 @@ class PullRequestUpdater:
     def _record_forge_error(self, update: RepositoryUpdate, result: PullRequestResult, error: ForgeError) -> None:
         """Record an error of one pull request. After several errors, end the update of the repository."""
         if isinstance(error, ForgeUnreachableError):
-            message = f"the forge could not process the pull request of {result.task.branch}: {error.message}"
+            message = f'the pull request of branch "{result.task.branch}" failed with the error "{error.message}"'
             self._backoff.record_error(result, message)
             update.error_count += 1
             if update.error_count < _MAX_FAILED_REQUESTS:
@@ -253,7 +255,9 @@ class PullRequestUpdater:
             result.failure = task.failure
             return
         if task.error:
-            result.error = f"the text of the pull request of {task.branch} cannot be written: {task.error}"
+            result.error = (
+                f'the text of the pull request of branch "{task.branch}" cannot be written, because {task.error}'
+            )
             return
         request = self._find_open_request(url, result)
         if request is None and result.recorded.number:

@@ -335,7 +335,7 @@ class PullRequests:
             affected = targets if isinstance(error, InternalForgeError) else draft_targets
             target = next((target for target in affected if target.url == url), None)
             if target and not isinstance(error, ForgeBusyError):
-                message = f"{target.title}: pull requests cannot be read: {error.message}"
+                message = f'{target.title}: the pull requests cannot be read because of the error "{error.message}"'
                 yield error_finding(error, PassCodes.PULL_REQUESTS_UNREACHABLE, message, target.location)
 
 

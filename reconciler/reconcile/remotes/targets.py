@@ -283,7 +283,9 @@ def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetS
     except InternalGitError as error:
         return create_internal_error_finding(error.failure, target.location)
     except EngineTooOldError as error:
-        return PassCodes.ENGINE_TOO_OLD.finding(f"{target.title}: {error}; the target is not changed", target.location)
+        return PassCodes.ENGINE_TOO_OLD.finding(
+            f"{target.title}: {error}; the target is not changed. Next step: update the reconciler", target.location
+        )
     except StateUnreadableError as error:
         message = f"{target.title}: {error}; the target is not changed until {ref} is repaired or deleted"
         return PassCodes.STATE_UNREADABLE.finding(message, target.location)

@@ -458,7 +458,7 @@ def test_interrupted_function_is_retried() -> None:
     assert [(finding.code, finding.message) for finding in outcome.findings] == [
         (
             "FunctionInterrupted",
-            f"package {GW.target} was not changed: /bin/x took longer than 5 seconds and was killed. The daemon tries again in the next pass",
+            f"package {GW.target} was not changed, because /bin/x took longer than 5 seconds and was killed. The daemon tries again in the next pass",
         )
     ]
     assert {condition.type: condition.reason for condition in outcome.conditions} == {
