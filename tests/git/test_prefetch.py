@@ -57,5 +57,5 @@ def test_an_object_of_another_kind_is_still_missing(mirror: Mirror, commit: Comm
     with mirror.open_reader() as reader:
         reader.prefetch([ObjectId(commit)])
 
-        with pytest.raises(ObjectMissingError, match="no blob"):
+        with pytest.raises(ObjectMissingError, match="must be a blob"):
             reader.read_blob(BlobId(commit))

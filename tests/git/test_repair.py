@@ -191,7 +191,7 @@ def test_objects_of_another_kind_than_expected_are_an_error_and_leave_the_mirror
             lambda: reader.read_blob(tree),
             lambda: reader.read_tree(blob),
         ):
-            with pytest.raises(ObjectMissingError, match="the object with this id is a"):
+            with pytest.raises(ObjectMissingError, match="in the mirror must be a"):
                 read()
 
         assert reader.read_blobs([blob]) == {blob: b"kind: A\n"}
