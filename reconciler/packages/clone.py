@@ -109,7 +109,7 @@ def _set_identifier(document: Document, resource: PackageResource) -> Document:
 
 
 def _create_skipped_file_finding(path: str, reason: ParseFailure) -> Finding:
-    text = f'this file gets no merge comments, because it cannot be parsed. The parser reports: "{reason.message}"'
+    text = f"this file gets no merge comments, because it cannot be parsed: {reason.message}"
     return PackageCodes.MERGE_COMMENTS_SKIPPED.finding(text, SourceLocation(path, reason.line))
 
 

@@ -78,9 +78,7 @@ def _list_violations(path: str, content: bytes, tenant: Tenant) -> Iterator[tupl
         if isinstance(documents, ParseFailure):
             yield (
                 "",
-                _format_unknown_content(
-                    tenant, path, f'the file cannot be parsed. The parser reports: "{documents.message}"'
-                ),
+                _format_unknown_content(tenant, path, f"the file cannot be parsed: {documents.message}"),
             )
             return
         for data in (document.data for document in documents if isinstance(document.data, dict)):

@@ -149,7 +149,7 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
 
 def _create_text_issue(data: Any, path: DataPath, message: str, error: Exception) -> ResourceIssue:
     # Hide the message of the parser for a Secret, because the message can quote the text.
-    reason = "" if is_secret(data) else f'. The parser reports: "{error}"'
+    reason = "" if is_secret(data) else f", but cannot be parsed: {error}"
     return ResourceIssue(PolicyCodes.FIELD_UNPARSABLE, f"{message}{reason}", path)
 
 

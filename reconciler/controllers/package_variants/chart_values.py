@@ -332,7 +332,7 @@ def _read_key(found: ConfigObject, reference: ValuesReference) -> tuple[Any, Doc
             return read_core_yaml(text), DocumentLines(found.document, whole_path)
         except YamlError as error:
             raise _ValuesError(
-                f'has invalid YAML at {format_path(path)}. The parser reports: "{error.message}"', path
+                f"has a text at {format_path(path)} that cannot be parsed: {error.message}", path
             ) from None
     document = read_values_document(text.encode())
     if isinstance(document, ParseFailure):

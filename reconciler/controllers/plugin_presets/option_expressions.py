@@ -205,7 +205,7 @@ def _read_yaml(text: str) -> EvaluatedExpression:
     try:
         value = read_core_yaml(text)
     except YamlError as error:
-        message = f"the result {quote_value(text)} of the expression is not valid YAML; the parser reports: {error}"
+        message = f"the result {quote_value(text)} of the expression cannot be parsed: {error}"
         return EvaluatedExpression(None, (message,))
     if value is None:
         return EvaluatedExpression(None, (f"the result {quote_value(text)} of the expression must not be null",))

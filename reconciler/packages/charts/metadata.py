@@ -26,7 +26,7 @@ def read_chart_manifest(chart: FileTree) -> ChartManifest | Finding:
 def _parse_manifest(file: File) -> ChartManifest | str:
     parsed = parse_cached(file.data)
     if isinstance(parsed, ParseFailure):
-        return f'{CHART_FILE} cannot be parsed. The parser reports at line {parsed.line}: "{parsed.message}"'
+        return f"{CHART_FILE} cannot be parsed at line {parsed.line}: {parsed.message}"
     if len(parsed.documents) != 1:
         return f"{CHART_FILE} must contain one document, but contains {len(parsed.documents)}"
     result = read_model(ChartManifest, parsed.documents[0].data, MessageTemplates())

@@ -227,7 +227,7 @@ def _summarize_hooks(hooks: list[str], chart: str) -> Iterator[Finding]:
 def _create_yaml_finding(chart: str, text: OutputText, error: YamlError) -> Finding:
     if error.code == "YamlTooLarge":
         return SourceCodes.SOURCE_TOO_LARGE.finding(f"{chart} renders too much data in {text.place}: {error}")
-    message = f'{chart} renders invalid YAML in {text.place}. The parser reports: "{error}"'
+    message = f"{chart} renders a text in {text.place} that cannot be parsed: {error}"
     return SourceCodes.RENDERED_OUTPUT_INVALID.finding(message)
 
 

@@ -186,7 +186,7 @@ def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding
     if not isinstance(parsed, YamlFile):
         return (
             PackageCodes.KPTFILE_SYNTAX.finding(
-                f'the Kptfile cannot be parsed. The parser reports: "{parsed.message}"',
+                f"the Kptfile cannot be parsed: {parsed.message}",
                 SourceLocation(file, parsed.line),
             ),
         )

@@ -122,9 +122,7 @@ class _OverlayChecks:
         try:
             return parse_yaml(self.files[path].data).documents
         except YamlError as error:
-            self.findings.append(
-                SourceCodes.KUSTOMIZE_FAILED.finding(f'{path} cannot be parsed. The parser reports: "{error}"')
-            )
+            self.findings.append(SourceCodes.KUSTOMIZE_FAILED.finding(f"{path} cannot be parsed: {error}"))
             return ()
 
     def _check_texts(self, place: _Place, data: Any) -> None:
@@ -190,7 +188,7 @@ class _OverlayChecks:
         try:
             documents = parse_yaml(content).documents
         except YamlError as error:
-            self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, f'cannot be parsed. The parser reports: "{error}"')
+            self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, f"cannot be parsed: {error}")
             return
         for document in documents:
             self._check_texts(place, document.data)

@@ -184,9 +184,7 @@ def test_text_that_yaml_reads_as_another_type_is_reported(
         pytest.param("${1e308 * 10.0}", "must be a finite number", id="infinite-result"),
         pytest.param("[1, .inf]", "must contain only finite numbers", id="infinity-written"),
         pytest.param("{a: .nan}", "must contain only finite numbers", id="nan-written"),
-        pytest.param(
-            f"a: ${{{M}.region}}: b", "of the expression is not valid YAML; the parser reports: line 1", id="no-yaml"
-        ),
+        pytest.param(f"a: ${{{M}.region}}: b", "of the expression cannot be parsed: line 1", id="no-yaml"),
         pytest.param("${'a: 1\\na: 2'}", 'the key "a" occurs twice', id="key-twice"),
         pytest.param("a\n---\nb", "the text must be one document, not several", id="two-documents"),
         pytest.param("${'*a'}", "has no anchor", id="alias-put-in"),

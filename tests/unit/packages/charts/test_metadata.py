@@ -22,9 +22,7 @@ def test_name_and_version() -> None:
     ("files", "message"),
     [
         pytest.param({}, "the folder contains no file Chart.yaml", id="missing"),
-        pytest.param(
-            {"Chart.yaml": "a: b: c"}, 'The parser reports at line 1: "the text is not valid YAML', id="syntax"
-        ),
+        pytest.param({"Chart.yaml": "a: b: c"}, "cannot be parsed at line 1: the text is not valid YAML", id="syntax"),
         pytest.param({"Chart.yaml": "version: 1.2.3\n"}, "Chart.yaml has no name", id="no-name"),
         pytest.param({"Chart.yaml": "name: a\nversion: 1.1\n"}, "version must be a string", id="number"),
         pytest.param({"Chart.yaml": "name: a\n---\nname: b\n"}, "one document, but c", id="two-documents"),

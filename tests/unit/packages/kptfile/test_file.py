@@ -47,7 +47,7 @@ def parse_kptfile(text: str) -> Kptfile:
 @pytest.mark.parametrize(
     ("text", "code", "part"),
     [
-        pytest.param("a: [", "KptfileSyntax", 'the Kptfile cannot be parsed. The parser reports: "', id="not-yaml"),
+        pytest.param("a: [", "KptfileSyntax", "the Kptfile cannot be parsed: ", id="not-yaml"),
         pytest.param("", "KptfileSyntax", "exactly one YAML document", id="empty"),
         pytest.param(f"{HEAD}---\n{HEAD}", "KptfileSyntax", "exactly one YAML document", id="two-documents"),
         pytest.param("- 1\n", "KptfileSyntax", "a mapping", id="a-list"),

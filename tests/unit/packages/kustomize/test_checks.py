@@ -146,7 +146,7 @@ def test_function_is_refused(field: str, content: str) -> None:
         ),
         pytest.param(
             "resources: [",
-            'KustomizeFailed prod/kustomization.yaml cannot be parsed. The parser reports: "line 2, column 1: the text is not',
+            "KustomizeFailed prod/kustomization.yaml cannot be parsed: line 2, column 1: the text is not",
             id="yaml",
         ),
     ],
