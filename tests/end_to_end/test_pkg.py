@@ -346,7 +346,7 @@ def test_a_link_where_a_new_file_is_to_be_is_refused(pkg: Pkg, web: Path, upstre
     ("text", "code", "content"),
     [
         pytest.param("", 1, "Kptfile: error KptfileMissing", id="none"),
-        pytest.param(kptfile("web"), 1, "UpstreamMissing: a package must have its Git repository in upstream.git", id="no-upstream"),
+        pytest.param(kptfile("web"), 1, "UpstreamMissing: the Kptfile must have the field upstream.git", id="no-upstream"),
         pytest.param("kind: [\n", 1, "Kptfile:2: error KptfileSyntax", id="syntax"),
         pytest.param(kptfile("web", "upstream: {updateStrategy: rebase}\n"), 1,
                      "Kptfile:5: error KptfileInvalid: upstream.updateStrategy", id="strategy"),

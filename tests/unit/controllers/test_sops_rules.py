@@ -127,7 +127,7 @@ def test_document_in_a_string(text_format: str) -> None:
     text = f"{outer}  f: {json.dumps(json.dumps(inner))}\n"
     result = override(text, fields={"fieldPath": "/data/f", text_format: [{"subPath": "/b_unencrypted", "value": "y"}]})
     assert list_codes(result.findings) == ["SopsMacBroken"]
-    assert "/b_unencrypted of a SOPS document" in result.findings[0].message
+    assert "a SOPS document, which must not change at /b_unencrypted" in result.findings[0].message
 
 
 @pytest.mark.parametrize(
