@@ -326,7 +326,7 @@ class _PatchFields(ApiModel):
         """Yield an issue for an operation that requires a value and has none."""
         operator = data.get("operator", "replace")
         if "value" not in data and operator in ("add", "replace", "set"):
-            text = f"{{path}} is required for the operator {operator}; null is allowed"
+            text = f"{{path}} is required for the operator {quote_value(operator)}; null is allowed"
             yield FieldIssue(text, ("value",), "PatchValueMissing")
 
 

@@ -133,8 +133,10 @@ def validate_name_segment(name: str) -> str | None:
 
 
 def _validate_ref_segment(segment: str) -> str | None:
-    if not segment or segment.startswith(".") or segment.endswith("."):
-        return f'"{segment}" must not be empty, and must not start or end with ".", because it is a part of a ref name'
+    if not segment:
+        return 'a ref name must not start or end with "/", and must not contain "//"'
+    if segment.startswith(".") or segment.endswith("."):
+        return f'"{segment}" must not start or end with ".", because it is a part of a ref name'
     if segment.lower().endswith(".lock"):
         return f'"{segment}" must not end in ".lock"'
     if len(segment.encode()) > MAX_REF_SEGMENT_BYTES:

@@ -275,8 +275,8 @@ class _RenderRun:
         """Return a finding for each SOPS document that functions did not receive, and for each changed SealedSecret."""
         withheld = (
             SourceCodes.SOPS_WITHHELD.finding(
-                f"this SOPS document is not passed to {', '.join(dict.fromkeys(functions))}, because a change would"
-                " break its MAC",
+                f"this SOPS document is not passed to {_format_functions(functions)}, because a change would break its"
+                " MAC",
                 locate_document(self._package.resources[number]),
             )
             for number, functions in self._withheld.items()
@@ -579,6 +579,11 @@ def _find_config_path_error(package: Package, path: str, config_path: str) -> st
     if any(is_sops_document(document.data) for document in documents):
         return f' refers to the SOPS document "{config_path}", which functions cannot decrypt'
     return f": {_format_config_error(config_path, len(documents))}" if len(documents) > 1 else ""
+
+
+def _format_functions(names: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    return f"the {'function' if len(distinct) == 1 else 'functions'} {', '.join(distinct)}"
 
 
 def _format_config_error(config_path: str, count: int) -> str:

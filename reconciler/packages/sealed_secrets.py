@@ -10,7 +10,7 @@ _NAMESPACE_WIDE = "sealedsecrets.bitnami.com/namespace-wide"
 
 
 def read_scope(resource: KrmResource) -> str | None:
-    """Return the scope of a SealedSecret as text, such as `namespace shop, name db`. Return None for other resources.
+    """Return the scope of a SealedSecret, such as `the name "db" in namespace "shop"`, or None for other resources.
 
     The controller can decrypt a SealedSecret only while its scope is unchanged.
     """
@@ -18,10 +18,10 @@ def read_scope(resource: KrmResource) -> str | None:
         return None
     namespace = f'namespace "{resource.namespace}"'
     if resource.annotations.get(_CLUSTER_WIDE) == "true":
-        return "cluster-wide"
+        return "the whole cluster"
     if resource.annotations.get(_NAMESPACE_WIDE) == "true":
         return namespace
-    return f'{namespace}, name "{resource.name}"'
+    return f'the name "{resource.name}" in {namespace}'
 
 
 def format_scope_change(cause: str, old: str, new: str, excluded_from: str) -> str:

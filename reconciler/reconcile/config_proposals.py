@@ -147,7 +147,7 @@ class RepositoryConfigProposals:
         names = {self._config_branch, *taken_branches.get(self._repository, ())}
         if nested := sorted(name for name in names if are_paths_nested(name, self._branch)):
             reason = (
-                "a target, a draft or the config uses the same branch"
+                "this branch already belongs to a target, a draft or the config"
                 if nested[0] == self._branch
                 else f'its name conflicts with the name of the branch "{nested[0]}"'
             )

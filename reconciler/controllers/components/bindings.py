@@ -106,7 +106,7 @@ def _describe_kinds(kind: str, kinds: Collection[str]) -> str:
 
 
 def _build_unknown_kind_finding(manifest: ConfigObject, hint: str) -> Finding:
-    message = f"no ComponentType generates the kind of {manifest.key}; {hint}"
+    message = f"no ComponentType generates the kind {quote_value(manifest.key.kind)} of {manifest.key}; {hint}"
     return ComponentCodes.COMPONENT_TYPE_NOT_FOUND.finding(message, manifest.location_of(("kind",)))
 
 

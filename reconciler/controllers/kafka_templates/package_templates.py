@@ -213,8 +213,8 @@ def _check_not_merged(resource: PackageResource) -> Iterator[ResourceIssue]:
     """
     if resource.annotations.get(MATERIALISED_ANNOTATION) == "true":
         message = (
-            f"{resource.key} must not have the annotation {MATERIALISED_ANNOTATION}, which marks a merged "
-            "template; remove the annotation, and remove the inherited values from the template"
+            f"{resource.key} must not have the annotation {MATERIALISED_ANNOTATION}, which only the"
+            " reconciler writes to merged templates; remove the annotation and the inherited values from the template"
         )
         yield ResourceIssue(
             TemplateCodes.MATERIALISED_INPUT, message, ("metadata", "annotations", MATERIALISED_ANNOTATION)

@@ -160,8 +160,9 @@ class _InjectorCheck:
     def _explain(self, use: _InjectorUse) -> str:
         namespace, injector = use.manifest.key.namespace, use.injector
         if kinds := sorted(kind for _, _, kind in self._objects_by_name.get((namespace, injector.name), ())):
-            objects = "object" if len(kinds) == 1 else "objects"
-            return f"the injector does not select the {objects} with this name ({format_list(kinds)})"
+            objects = "the object" if len(kinds) == 1 else "the objects"
+            reason = "the injector has a different group, version or kind"
+            return f"{objects} with this name ({format_list(kinds)}) cannot be injected, because {reason}"
         admitted = sorted(
             name for (object_namespace, name), types in self._objects_by_name.items()
             if object_namespace == namespace and any(injector.admits(*object_type) for object_type in types)

@@ -136,7 +136,8 @@ def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _Pa
         reason = (
             f"{others} from a secret too, but the paths of secrets must not overlap"
             if all(isinstance(other.source, SecretKeyReference) for other in (first, *rest))
-            else f"{others}. A literal value replaces the secret, because the paths overlap or lead into the same list"
+            else f"{others} without a secret. The literal value replaces the secret, because the paths overlap or lead"
+            " into the same list; remove one of these options"
         )
         message = f'{option.winner} sets "{name}" from a secret, and {reason}'
         yield ControllerCodes.SECRET_PATH_SHADOWED.finding(message, option.winner.location)

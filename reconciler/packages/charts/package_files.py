@@ -150,7 +150,7 @@ def _report_rewrite(resource: RenderedResource, chart: str) -> Finding:
     if resource.is_sops:
         message = f"{subject} is a SOPS document that cannot be written unchanged, because it contains {reasons}"
         return SourceCodes.SOPS_MAC_BROKEN.finding(message, resource.location)
-    message = f"the text of {subject} was written again, because it contains {reasons}"
+    message = f"the formatting of {subject} changes in the package, because the output of Helm contains {reasons}"
     return SourceCodes.RENDERED_TEXT_NORMALIZED.finding(message, resource.location)
 
 

@@ -173,11 +173,10 @@ class ResourceFiles:
             return create_single_file_result(path, self.sides.local.get(path)).with_details(
                 (), [code.finding(message, SourceLocation(path, line))]
             )
-        result = merge_whole_file(self.sides, path, self._choose_winner(path), "D17")
+        winner = self._choose_winner(path)
+        result = merge_whole_file(self.sides, path, winner, "D17")
         text = (
-            f"{message}. The file was not merged. The package contains the whole upstream file or the whole local file"
-            if result.conflicts
-            else message
+            f"{message}. The file was not merged, and the whole {winner} file is used" if result.conflicts else message
         )
         return result.with_details((), [downgrade_to_warning(code.finding(text, SourceLocation(path, line)))])
 

@@ -165,11 +165,15 @@ def _check_excluded_files(
 ) -> Iterator[Finding]:
     count = len({key for keys in excluded.values() for key in keys})
     if count and is_mass_deletion(count, total, max_percent):
+        reason = (
+            "all objects are excluded"
+            if count >= total
+            else f"more than {max_percent} % of the objects are excluded (setting `guards.max_delete_percent`)"
+        )
         yield PlanningCodes.CONFIG_DIRECTORY_HIDES.finding(
             f'`config.directory` is "{directory}", and excludes {count} of the {total} objects from which packages were'
             f" generated. The files of the excluded objects are {_format_names(sorted(excluded))}."
-            f" No package is removed, because the deletion limit is {max_percent} % (setting"
-            " `guards.max_delete_percent`)."
+            f" The packages of these objects are kept, because {reason}."
             " Next step: correct `config.directory`. To remove the packages, delete the files"
         )
 

@@ -150,7 +150,9 @@ def test_message_about_a_changed_scope_of_a_sealed_secret() -> None:
 
     (finding,) = override(SEALED, annotations=item).findings
 
-    start = 'ClusterOverridePolicy/tuning changes the scope of the SealedSecret from cluster-wide to namespace "", name "db"'
+    start = (
+        'ClusterOverridePolicy/tuning changes the scope of the SealedSecret from the whole cluster to the name "db" in'
+    )
     assert finding.message.startswith(start)
     assert "exclude the SealedSecret from the policy" in finding.message
     assert finding.location.pointer == "/metadata/annotations"

@@ -102,8 +102,8 @@ def test_info_lists_the_functions_of_each_document() -> None:
         (finding.location.file, finding.message.removeprefix("this SOPS document is not passed to "))
         for finding in findings
     ] == [
-        ("s.json", "set-labels:v0.2, because a change would break its MAC"),
-        ("s.yaml", "set-labels:v0.2, set-annotations:v0.1, because a change would break its MAC"),
+        ("s.json", "the function set-labels:v0.2, because a change would break its MAC"),
+        ("s.yaml", "the functions set-labels:v0.2, set-annotations:v0.1, because a change would break its MAC"),
     ]
     assert {finding.code for finding in findings} == {"SopsWithheld"}
 

@@ -195,7 +195,7 @@ def _normalize_numbers(item: Any) -> Any:
 
 
 def _build_unknown_field_finding(path: DataPath, allowed: Sequence[str]) -> FieldFinding:
-    known = f"allowed fields: {', '.join(allowed)}" if allowed else "no fields are declared here"
+    known = f"allowed fields: {', '.join(allowed)}" if allowed else "the schema declares no fields for this mapping"
     return build_field_finding(
         ComponentCodes.UNKNOWN_FIELD, path, f"is an unknown field; {known}{suggest_name(str(path[-1]), allowed)}"
     )

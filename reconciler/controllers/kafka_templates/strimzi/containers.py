@@ -188,7 +188,7 @@ def _check_env(variable: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
         )
     if not _has_value(variable):
         message = (
-            f"has no value for {quoted_name}, so that the operator ignores this variable; add a value, or a valueFrom"
+            f"has no value for {quoted_name}. The operator ignores this variable; add a value, or a valueFrom"
             f" with {' or '.join(_REFERENCES)}"
         )
         yield TemplateCodes.ENV_WITHOUT_VALUE, message

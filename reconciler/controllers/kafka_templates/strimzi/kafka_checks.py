@@ -68,7 +68,7 @@ def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterat
             names = quote_list(pool.name for pool in usable)
             message = (
                 f'{kafka.key} must have a KafkaNodePool with replicas and the role "{role}"; add the role to spec.roles'
-                f" of one of its KafkaNodePools with replicas ({names}), or add another KafkaNodePool"
+                f" of a KafkaNodePool; existing KafkaNodePools with replicas: {names}"
             )
             yield ResourceIssue(code, message)
 

@@ -127,7 +127,7 @@ def test_unusable_name_has_a_reason() -> None:
     result = reconcile(config_without_kind("Addon", write_object("Addon", "lamp", {"wat": 1})))
 
     assert list_codes(result) == ["AddonNotFound", "ComponentTypeNotReady", "UnknownField"]
-    assert find_finding(result, "AddonNotFound").message == "Addon lamp is invalid"
+    assert find_finding(result, "AddonNotFound").message == "Addon lamp cannot be used, because it is invalid"
     assert read_ready(result, "Addon", "lamp")[0] == "False"
 
 
@@ -190,7 +190,7 @@ def test_component_of_an_unknown_kind_is_reported(kind: str, hint: str) -> None:
     assert list_codes(result) == ["ComponentTypeNotFound"]
     message = find_finding(result, "ComponentTypeNotFound").message
     assert message.startswith(
-        f'no ComponentType generates the kind of {kind} square/bread; generated kinds: "MarketStall"'
+        f'no ComponentType generates the kind "{kind}" of {kind} square/bread; generated kinds: "MarketStall"'
     )
     assert hint in message
     assert read_ready(result, kind, "bread") == ("False", "ComponentTypeNotFound")

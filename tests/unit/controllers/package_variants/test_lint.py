@@ -78,7 +78,8 @@ def test_target_that_requests_more_packages_is_not_repeated() -> None:
     [
         pytest.param("{kind: ConfigMap, name: site-nort}",
                      "no ConfigMap in namespace \"default\" has this name; did you mean \"site-north\"?", id="a-name"),
-        pytest.param("{kind: Site, name: site-north}", "the injector does not select the object with this name (ConfigMap)",
+        pytest.param("{kind: Site, name: site-north}", "the object with this name (ConfigMap) cannot be"
+                     " injected, because the injector has a different group, version or kind",
                      id="a-kind"),
         pytest.param("{name: nobody}", "no object in namespace \"default\" has this name", id="any-kind"),
     ],

@@ -277,7 +277,10 @@ def test_warning_names_the_conflicting_options() -> None:
     ).message
 
     assert 'sets "a" from a secret, and PluginPreset acme/logs (spec.plugin.optionValues[2]' in message
-    assert 'sets "a.b", "a.c". A literal value replaces the secret, because the paths overlap' in message
+    assert (
+        'sets "a.b", "a.c" without a secret. The literal value replaces the secret, because the paths overlap'
+        in message
+    )
 
 
 # Input that Flux refuses.

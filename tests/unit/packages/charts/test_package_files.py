@@ -104,8 +104,8 @@ def test_rewritten_text_is_reported() -> None:
     assert "key: true" in read_texts(source)["configmap-a.yaml"]
     assert [finding.message for finding in source.findings] == [
         (
-            "the text of ConfigMap/shop/a in templates/a.yaml of chart web 1.2.3 was written again, because it contains values that YAML 1.1 and"
-            " YAML 1.2 read differently"
+            "the formatting of ConfigMap/shop/a in templates/a.yaml of chart web 1.2.3 changes in the package, because"
+            " the output of Helm contains values that YAML 1.1 and YAML 1.2 read differently"
         )
     ]
 
