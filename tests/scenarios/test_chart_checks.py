@@ -40,7 +40,7 @@ def test_date_is_refused_and_then_fixed(tmp_path: Path) -> None:
 
     (refused,) = list_messages(world, "NondeterministicChart")
 
-    assert "ConfigMap/stamp /metadata/annotations/rendered depends on now (templates/stamp.yaml:6)" in refused
+    assert "/metadata/annotations/rendered of ConfigMap/stamp depends on now (templates/stamp.yaml:6)" in refused
     assert not world.paths(world.fleet, "drafts/berlin", "web")
     world.write({"web.yaml": build_request("  onNondeterminism: fixed\n")})
     assert world.sync().outcomes["berlin/web"] == "draft"
@@ -62,7 +62,7 @@ def test_random_text_in_a_value_is_refused(tmp_path: Path) -> None:
 
     (message,) = list_messages(world, "NondeterministicChart")
 
-    assert "ConfigMap/text /data/text depends on randAlphaNum (values/text)" in message
+    assert "/data/text of ConfigMap/text depends on randAlphaNum (values/text)" in message
 
 
 @pytest.mark.quick_cases(every=4)

@@ -83,7 +83,7 @@ def test_chart_is_rendered_with_its_dependencies(world: World) -> None:
 def test_delete_hooks_are_written_only_for_argocd(world: World) -> None:
     add_repositories(world)
 
-    left_out = [message for message in list_messages(world, "HookLeftOut") if "hook pre-delete" in message]
+    left_out = [message for message in list_messages(world, "HookLeftOut") if "(pre-delete" in message]
 
     assert len(left_out) == len(DELETE_HOOKS)
     assert DELETE_HOOKS.isdisjoint(world.paths(world.fleet, "drafts/berlin", "web"))

@@ -66,7 +66,7 @@ def test_target_without_credentials_for_pushes_is_reported_and_the_others_contin
     for findings in (result.findings, second.findings):
         (finding,) = (item for item in findings if item.code == "TargetReadOnly")
         assert finding.location.file == "lisbon.yaml"
-        assert f"{host.url}/world/locked.git is read-only: add `write`" in finding.message
+        assert f"{host.url}/world/locked.git is read-only. Next step: add `write`" in finding.message
     assert "refs/heads/drafts/berlin" in read_refs(world.fleet)
     assert read_refs(world.folder / "locked.git") == {}
     assert second.before == second.after
