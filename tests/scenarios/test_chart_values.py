@@ -360,7 +360,10 @@ def test_values_that_the_schema_of_a_chart_refuses(tmp_path: Path) -> None:
     world.release("charts/web", "v1", files)
     world.write({"web.yaml": request("values: {region: x}")})
     messages = [finding.message for finding in world.sync().findings if finding.code == "ValuesInvalid"]
-    assert any("do not match the schema of the chart at /policy." in message and "set by" not in message for message in messages), messages
+    assert any(
+        "do not match the schema of the chart at /policy." in message and "set by" not in message
+        for message in messages
+    ), messages
 
     reference = "valuesFrom: [{kind: ConfigMap, name: web-defaults}]"
     world.write({"maps.yaml": DEFAULTS.replace("replicas: 2", "policy: 7"), "web.yaml": request(reference)})

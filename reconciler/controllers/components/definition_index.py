@@ -55,7 +55,7 @@ def build_name_index(
         model, object_findings = read(objects[0])
         findings += object_findings
         if model is None:
-            unusable[name] = "cannot be used, because it is invalid"
+            unusable[name] = "is invalid; correct its errors first"
         else:
             by_name[name] = model
     return NameIndex(kind, by_name, unusable, tuple(findings))

@@ -159,7 +159,7 @@ def test_one_component_in_two_environments() -> None:
         ),
         pytest.param([environment(clusters=[])], "Environment fair has no cluster", id="without-clusters"),
         pytest.param([environment(clusters=["x"])], "Environment fair has no cluster", id="with-unknown-ones"),
-        pytest.param([environment(context=3)], "Environment fair cannot be used, because it is invalid", id="broken"),
+        pytest.param([environment(context=3)], "Environment fair is invalid; correct its errors first", id="broken"),
         pytest.param(
             [environment(clusters=[], clusterSelector={"matchLabels": {"a": "b"}})],
             "Environment fair has no cluster",

@@ -127,7 +127,7 @@ def test_unusable_name_has_a_reason() -> None:
     result = reconcile(config_without_kind("Addon", write_object("Addon", "lamp", {"wat": 1})))
 
     assert list_codes(result) == ["AddonNotFound", "ComponentTypeNotReady", "UnknownField"]
-    assert find_finding(result, "AddonNotFound").message == "Addon lamp cannot be used, because it is invalid"
+    assert find_finding(result, "AddonNotFound").message == "Addon lamp is invalid; correct its errors first"
     assert read_ready(result, "Addon", "lamp")[0] == "False"
 
 
