@@ -366,6 +366,7 @@ def test_cost_of_a_large_document_is_proportional_to_its_size(
         return time.process_time() - start
 
     measure_seconds(100)
-    small, large = measure_seconds(400), measure_seconds(3_200)
-    # The large document has eight times the fields. A quadratic function would take 64 times as long.
-    assert large < 30 * max(small, 0.02)
+    limit = 30 * max(measure_seconds(400), 0.02)
+    # The large document has eight times the fields. A quadratic function would take 64 times as long. Measure it again
+    # after a failure, because other processes can use the caches of the processor.
+    assert any(measure_seconds(3_200) < limit for _ in range(3))
