@@ -122,4 +122,4 @@ class Tenant(Manifest):
         metadata = data.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
         if isinstance(name, str) and (reason := validate_dns_label(name)):
-            yield FieldIssue(f"{{path}} must be a valid tenant name. {reason}", ("metadata", "name"))
+            yield FieldIssue(f"{{path}} is not a valid tenant name: {reason}", ("metadata", "name"))

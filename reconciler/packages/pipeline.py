@@ -558,7 +558,7 @@ def _find_config_path_findings(package: Package, path: str, kptfile: Kptfile) ->
                 pointer = f"pipeline.{stage}[{index}].configPath"
                 line = kptfile.document.find_line(("pipeline", stage, index, "configPath"))
                 location = SourceLocation(join_path(path, "Kptfile"), line, pointer=pointer)
-                yield PackageCodes.KPTFILE_INVALID.finding(f"{pointer}{error}", location)
+                yield PackageCodes.KPTFILE_INVALID.finding(f"{pointer} {error}", location)
 
 
 def _find_config_path_error(package: Package, path: str, config_path: str) -> str:
@@ -570,15 +570,15 @@ def _find_config_path_error(package: Package, path: str, config_path: str) -> st
     if ".." in file or config_path.startswith("/"):
         return ""  # `validate_kptfile` reports these two errors.
     if file not in package.files:
-        return f' refers to the file "{config_path}", which does not exist'
+        return f'refers to the file "{config_path}", which does not exist'
     if package.find_owning_package(file) != path:
-        return f' must be the path of a file of this package, but "{config_path}" belongs to a subpackage'
+        return f'must be the path of a file of this package, but "{config_path}" belongs to a subpackage'
     documents = parse_documents(file, package.files[file].data)
     if isinstance(documents, ParseFailure):
         return ""  # `Package.parse_result` already contains a finding for this file.
     if any(is_sops_document(document.data) for document in documents):
-        return f' refers to the SOPS document "{config_path}", which functions cannot decrypt'
-    return f": {_format_config_error(config_path, len(documents))}" if len(documents) > 1 else ""
+        return f'refers to the SOPS document "{config_path}", which functions cannot decrypt'
+    return f"is not valid: {_format_config_error(config_path, len(documents))}" if len(documents) > 1 else ""
 
 
 def _format_functions(names: Iterable[str]) -> str:

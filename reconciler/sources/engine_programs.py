@@ -37,7 +37,7 @@ class ProgramKind:
 
     @property
     def next_step(self) -> str:
-        """The next step of the user if the program is missing, as a part of a message."""
+        """The next step of the user if the program is missing, as the last sentence of a message."""
         return (
             f"Next step: install {self.engine} with `{self.install_command}` or with a package manager, or set"
             f" `sources.{self.engine}.program` to its path"

@@ -76,10 +76,7 @@ def _list_violations(path: str, content: bytes, tenant: Tenant) -> Iterator[tupl
     elif name.endswith((".yaml", ".yml", ".json")):
         documents = parse_documents(path, content)
         if isinstance(documents, ParseFailure):
-            yield (
-                "",
-                _format_unknown_content(tenant, path, f"the file cannot be parsed: {documents.message}"),
-            )
+            yield "", _format_unknown_content(tenant, path, f"the file cannot be parsed: {documents.message}")
             return
         for data in (document.data for document in documents if isinstance(document.data, dict)):
             for manifest in _iterate_manifests(data):

@@ -66,8 +66,8 @@ def _pack_repositories(folder: Path) -> None:
     pack = ["pack-objects", "-q", "--all", "--pack-loose-unreachable", "--window=0", "objects/pack/pack"]
     for objects in folder.rglob("*.git/objects"):
         for command in (pack, ["pack-refs", "--all"]):
-            command = ["git", "-C", objects.parent, *command]
-            subprocess.run(command, env=HERMETIC, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            git = ["git", "-C", objects.parent, *command]
+            subprocess.run(git, env=HERMETIC, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         for loose in objects.glob("??"):
             shutil.rmtree(loose)
 

@@ -251,6 +251,11 @@ def _has_kustomize_template(data: object) -> bool:
     return isinstance(template, Mapping) and bool(template.get("kustomize"))
 
 
+def format_merged_template(target_index: int, upstream_index: int) -> str:
+    """Return the name of the template of a target and of an upstream for messages."""
+    return f"spec.targets[{target_index}].template (merged with spec.upstreams[{upstream_index}].template)"
+
+
 def _merge_template(
     template: PackageVariantTemplate, overrides: Mapping[str, Any], target_index: int, upstream_index: int
 ) -> ReadResult[PackageVariantTemplate]:
@@ -258,7 +263,7 @@ def _merge_template(
     data = _merge_mappings(template.model_dump(by_alias=True, exclude_unset=True), overrides)
     result = read_model(PackageVariantTemplate, data, SET_TEMPLATES, ("spec", "targets", target_index, "template"))
     path = f"spec.targets[{target_index}].template"
-    both = f"{path} (merged with spec.upstreams[{upstream_index}].template)"
+    both = format_merged_template(target_index, upstream_index)
     return replace(result, errors=tuple(replace(error, text=error.text.replace(path, both)) for error in result.errors))
 
 

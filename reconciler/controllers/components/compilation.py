@@ -32,7 +32,7 @@ from reconciler.controllers.components.model import (
     Component,
     ComponentType,
 )
-from reconciler.controllers.components.names import derive_addon_key, to_camel_case
+from reconciler.controllers.components.names import derive_addon_key, explain_invalid_addon_key, to_camel_case
 from reconciler.controllers.components.patching.targets import can_match_target
 from reconciler.controllers.components.schema.crd import DeveloperAddon, build_developer_schema, override_defaults
 from reconciler.controllers.components.templates.directives import CompiledRule, compile_condition
@@ -43,7 +43,6 @@ from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field, replace
 
 _PLATFORM_ROLE: AddonRole = "platform"
-_INVALID_KEY = "which is not a valid field name; choose a name that begins with a letter"
 _DEVELOPER_ROLE: AddonRole = "developer"
 
 
@@ -166,8 +165,7 @@ class _TypeCompiler:
         self.findings += check_instance_ids(self.manifest, self.component_type.platform_addons)
         for path, addon in self.component_type.allowed_addons:
             if derive_addon_key(addon.name) is None:
-                key = quote_value(to_camel_case(addon.name))
-                message = f'the name of the addon "{addon.name}" results in the key {key}, {_INVALID_KEY}'
+                message = explain_invalid_addon_key(addon.name)
                 self._add(ComponentCodes.ADDON_KEY_INVALID.finding(message, self.manifest.location_of((*path, "name"))))
 
     def _build_platform_use(self, declaration: AddonDeclaration, scope: TemplateScope) -> AddonUse:
@@ -403,10 +401,7 @@ def _check_references(component: Component, index: DefinitionIndex) -> Iterator[
         elif finding := check_permission(addon, "developer", manifest, declaration.path):
             yield finding
         elif derive_addon_key(name) is None:
-            yield ComponentCodes.ADDON_KEY_INVALID.finding(
-                f'the name of the addon "{name}" results in the key {quote_value(to_camel_case(name))}, {_INVALID_KEY}',
-                location,
-            )
+            yield ComponentCodes.ADDON_KEY_INVALID.finding(explain_invalid_addon_key(name), location)
 
 
 def _build_use(declaration: AddonDeclaration, component: Component, index: DefinitionIndex) -> AddonUse:

@@ -6,6 +6,8 @@ from typing import Final
 
 import re2
 
+from reconciler.krm.field_text import quote_value
+
 GROUP: Final = "platform"
 DEFINITION, ADDON, TYPE = "ComponentDefinition", "Addon", "ComponentType"
 COMPONENT, BINDING, RESULT = "Component", "EnvBinding", "RenderResult"
@@ -34,6 +36,15 @@ def derive_addon_key(name: str) -> str | None:
     """
     key = to_camel_case(name)
     return key if _KEY_PATTERN.fullmatch(key) else None
+
+
+def explain_invalid_addon_key(name: str) -> str:
+    """Return the message about an addon for whose name `derive_addon_key` returns None."""
+    key = quote_value(to_camel_case(name))
+    return (
+        f'the name of the addon "{name}" results in the key {key}, which is not a valid field name; choose a name that'
+        " begins with a letter"
+    )
 
 
 def derive_kind(name: str) -> str | None:

@@ -57,7 +57,6 @@ from reconciler.packages.sops_files import create_mac_finding, locate_document
 from reconciler.packages.source_codes import SourceCodes
 
 MAX_ANNOTATIONS_BYTES = 262_144
-_EARLIER_MARK = "(earlier text)"
 _IDENTITY_PATHS: tuple[DataPath, ...] = (
     ("kind",),
     ("metadata", "name"),
@@ -183,10 +182,19 @@ class _ItemApplication:
     number: int
     item: OverrideItem
 
+    @property
+    def _position(self) -> str:
+        return f"spec.overrideRules[{self.rule.number}].overriders.{self.overrider}[{self.number}]"
+
     @cached_property
     def item_path(self) -> str:
-        path = f"spec.overrideRules[{self.rule.number}].overriders.{self.overrider}[{self.number}]"
-        return f"{path}{_describe_age(self.rule)}"
+        """The position in the policy, as in the field `overrides` of a state."""
+        return f"{self._position} (earlier text)" if self.rule.is_earlier else self._position
+
+    @cached_property
+    def label(self) -> str:
+        """The policy and the position for messages."""
+        return f"{self.policy.label} {self._position}{_describe_age(self.rule)}"
 
     def apply(self, data: Any, pod_spec: PodSpecLocation) -> OverrideEffect:
         """Return the effect of the item on the data of a resource."""
@@ -215,12 +223,7 @@ def _list_applications(
 
 
 def _describe_age(rule: EffectiveRule) -> str:
-    return f" {_EARLIER_MARK}" if rule.is_earlier else ""
-
-
-def _format_item(policy: str, item_path: str) -> str:
-    """Return the name of a policy item for a message. `item_path` is the path as in the field `overrides`."""
-    return f"{policy} {item_path}".rstrip().replace(_EARLIER_MARK, "(earlier version of the rule)")
+    return " (earlier version of the rule)" if rule.is_earlier else ""
 
 
 class _Evaluation:
@@ -243,10 +246,7 @@ class _Evaluation:
             return
         for application in applications:
             effect = application.apply(self.data, pod_spec)
-            self.findings += (
-                create_finding(self.resource, issue, _format_item(application.policy.label, application.item_path))
-                for issue in effect.issues
-            )
+            self.findings += (create_finding(self.resource, issue, application.label) for issue in effect.issues)
             if effect.has_errors or not self._keeps_mac(effect, application):
                 return
             self._set_data(effect, application.policy.label, application.item_path)
@@ -261,8 +261,8 @@ class _Evaluation:
         try:
             check_sops_edit(self.resource.document, effect.data)
         except SopsMacError as error:
-            rule = _format_item(application.policy.label, application.item_path)
-            self.findings.append(create_mac_finding(error, locate_document(self.resource, error.path), rule))
+            location = locate_document(self.resource, error.path)
+            self.findings.append(create_mac_finding(error, location, application.label))
             return False
         return True
 
@@ -278,9 +278,7 @@ class _Evaluation:
                 applications += _list_applications(policy, effective_rule, rule)
             else:
                 self.findings += (
-                    create_finding(
-                        self.resource, issue, _format_item(policy.label, _describe_age(effective_rule).lstrip())
-                    )
+                    create_finding(self.resource, issue, f"{policy.label}{_describe_age(effective_rule)}")
                     for issue in rule
                 )
         return applications
@@ -317,7 +315,7 @@ class _Evaluation:
     def _check_result(self, applications: list[_ItemApplication]) -> None:
         for path in _IDENTITY_PATHS:
             if not is_equal_data(get_value(self.original_data, path), get_value(self.data, path)):
-                self._add_issue(self._describe_identity_change(path))
+                self._add_issue(self._describe_identity_change(path, applications))
         self._check_sealed_scope(applications)
         annotations = get_value(self.data, ("metadata", "annotations"))
         if (
@@ -344,11 +342,15 @@ class _Evaluation:
             message = format_scope_change(names, scope, new_scope, "policy")
             self._add_issue(ResourceIssue(SourceCodes.SEALED_SECRET_SCOPE, message, ("metadata", "annotations")))
 
-    def _describe_identity_change(self, path: DataPath) -> ResourceIssue:
+    def _describe_identity_change(self, path: DataPath, applications: list[_ItemApplication]) -> ResourceIssue:
         last_step = next(step for step in reversed(self.steps) if _are_overlapping(step.path, path))
         original, changed = get_value(self.original_data, path), get_value(self.data, path)
-        item = _format_item(last_step.source_name, last_step.source_item)
-        message = f"{item}: an override must not {_describe_change(format_pointer(path), original, changed)}"
+        source = next(
+            application.label
+            for application in applications
+            if (application.policy.label, application.item_path) == (last_step.source_name, last_step.source_item)
+        )
+        message = f"{source}: an override must not {_describe_change(format_pointer(path), original, changed)}"
         return ResourceIssue(PolicyCodes.IDENTITY_CHANGED, message, path)
 
     def _add_issue(self, issue: ResourceIssue) -> None:

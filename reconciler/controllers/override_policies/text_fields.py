@@ -93,7 +93,6 @@ TEXT_EDITORS: Mapping[TextFormat, TextEditor] = {
     "toml": TomlEditor(),
     "ini": IniEditor(),
 }
-_FORMAT_NAMES: Mapping[TextFormat, str] = {"yaml": "YAML", "json": "JSON", "toml": "TOML", "ini": "ini"}
 
 
 def _parse_document(text: str) -> YamlFile:
@@ -143,7 +142,7 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
         )
         return OverrideEffect(data, (ResourceIssue(SourceCodes.SOPS_MAC_BROKEN, message, path),))
     except (TextFormatError, YamlError) as error:
-        message = f"the text at {format_pointer(path)} must be one valid {_FORMAT_NAMES[item.format]} document"
+        message = f"the text at {format_pointer(path)} must be one valid {item.format.upper()} document"
         return OverrideEffect(data, (_create_text_issue(data, path, message, error),))
 
 
@@ -170,7 +169,7 @@ def _edit_text(data: Any, path: DataPath, text: str, item: FieldItem, *, is_enco
     except SopsMacError:
         raise
     except (TextFormatError, YamlError) as error:
-        message = f"the {_FORMAT_NAMES[item.format]} text at {format_pointer(path)} cannot be changed"
+        message = f"the {item.format.upper()} text at {format_pointer(path)} cannot be changed"
         return OverrideEffect(data, (_create_text_issue(data, path, message, error),))
     new_text = base64.b64encode(edited.encode()).decode() if is_encoded else edited
     return OverrideEffect(copy_with_value(data, path, new_text), issues, EmbeddedChange(path, before, effect.data))

@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.api.base import FieldMessage, ReadResult
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch.package_variant_set import PackageVariantSet, PackageVariantSetSpec
+from reconciler.api.porch.package_variant_set import PackageVariantSet, PackageVariantSetSpec, format_merged_template
 from reconciler.api.porch.package_variant_template import PackageVariantTemplate
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.set_targets import check_expression
@@ -39,7 +39,7 @@ def _check_expressions(spec: PackageVariantSetSpec, cel_limits: ExpressionLimits
             continue
         for (merged_index, upstream_index), result in spec.merged_templates.items():
             if merged_index == target_index and result.model:
-                both = f"{path} (merged with spec.upstreams[{upstream_index}].template)"
+                both = format_merged_template(target_index, upstream_index)
                 yield from _check_template(result.model, target_index, both, cel_limits)
 
 

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple, Protocol
 from reconciler.api.base import FieldMessage, omit_empty
 from reconciler.api.kustomize_options import KustomizeOptionsTemplate
 from reconciler.api.porch.package_variant import Injector, PackageContext, PipelineFunction, PipelineSpec
-from reconciler.api.porch.package_variant_set import ObjectSelection, PackageVariantSetSpec, RepositoryList, SetTarget
+from reconciler.api.porch.package_variant_set import (
+    ObjectSelection,
+    PackageVariantSetSpec,
+    RepositoryList,
+    SetTarget,
+    format_merged_template,
+)
 from reconciler.api.porch.package_variant_template import (
     KUSTOMIZE_PATH_EXPRESSION,
     FunctionTemplate,
@@ -151,7 +157,7 @@ def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: Expres
         known_texts = {expression.text for _, expression in expressions}
         for (merged_index, upstream_index), result in spec.merged_templates.items():
             if merged_index == target_index and result.model:
-                both = f"{path} (merged with spec.upstreams[{upstream_index}].template)"
+                both = format_merged_template(target_index, upstream_index)
                 added = (entry for entry in result.model.iterate_expressions() if entry.text not in known_texts)
                 expressions += [(both, expression) for expression in added]
         for text_path, expression in expressions:

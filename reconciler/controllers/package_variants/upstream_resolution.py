@@ -516,7 +516,7 @@ class _Lookup:
         return None
 
     def _list_channel_paths(self) -> Iterator[str]:
-        path = f"channels/{self.upstream.package}.yaml"
+        path = _format_channel_path(self.upstream.package)
         return iter(dict.fromkeys((join_path(self.repository.directory, path), path)))
 
     def _list_tag_prefixes(self) -> tuple[str, ...]:
@@ -552,6 +552,11 @@ class _Lookup:
 @dataclass(frozen=True)
 class _ChannelError:
     message: str
+
+
+def _format_channel_path(package: str) -> str:
+    """Return the path of the channel file of a package, relative to the directory of its Repository."""
+    return f"channels/{package}.yaml"
 
 
 def _read_channel_revision(content: bytes, channel: str) -> str | _ChannelError | None:
@@ -604,7 +609,7 @@ def find_revision(
         message = (
             f'tag "{tag}" of {repository.name}/{revision.package} points to commit {revision.commit[:12]}, but this'
             f' commit has no revision tag; create the tag "{prefixes[-1]}/v1" for the commit, or set "{tag}" to a'
-            f" revision in the channel file channels/{revision.package}.yaml"
+            f" revision in the channel file {_format_channel_path(revision.package)}"
         )
         return UnresolvedUpstream("TagUnpinned", message)
     name = max(

@@ -338,10 +338,8 @@ def _check_policy(resource: PlacementResource, propagations: PropagationPolicies
     label = (
         CLUSTER_PROPAGATION_POLICY_LABEL if key.kind == CLUSTER_PROPAGATION_POLICY_KIND else PROPAGATION_POLICY_LABEL
     )
-    start, location = (
-        f"metadata.labels.{label} refers to {key}",
-        config_object.location_of(("metadata", "labels", label)),
-    )
+    start = f"metadata.labels.{label} refers to {key}"
+    location = config_object.location_of(("metadata", "labels", label))
     if key in propagations.duplicates:
         yield PlacementCodes.PROPAGATION_POLICY_UNUSABLE.finding(
             f"{start}, but this policy is defined twice in the config", location

@@ -16,6 +16,7 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.numbers import format_count
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.charts.documents import OutputText
+from reconciler.packages.charts.helm_errors import format_report_start
 from reconciler.packages.charts.instrumentation import (
     KEY_FUNCTIONS,
     MAP_ORDER_FUNCTIONS,
@@ -235,9 +236,8 @@ def _format_places(places: Sequence[CallPlace]) -> str:
 def _create_trial_finding(
     label: str, calls: ChartCalls, plain: Sequence[OutputText], error: RenderFailedError
 ) -> Finding:
-    reason = mask_values(error.findings[0].message, collect_secret_values(plain)).removeprefix(
-        f"{label} cannot be rendered. Helm reports: "
-    )
+    report = mask_values(error.findings[0].message, collect_secret_values(plain))
+    reason = report.removeprefix(format_report_start(label))
     message = (
         f"{label}: the reconciler cannot check whether all renders have the same output, because the chart fails"
         f" without the results of {_format_places(list(calls.places.values()))}. Next step: set values that avoid these"

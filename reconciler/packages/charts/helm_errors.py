@@ -35,8 +35,14 @@ def convert_helm_error(stderr: str, chart: str, chart_name: str) -> tuple[Findin
         return violations
     problem = _shorten(text)
     message = re.sub(rf"(?<![\w/-]){re.escape(chart_name)}/(?=templates/|charts/|crds/)", "", problem)
-    report = f'Helm reports: "{message}"' if message else "Helm gives no reason"
-    return (SourceCodes.CHART_RENDER_FAILED.finding(f"{chart} cannot be rendered. {report}"),)
+    if message:
+        return (SourceCodes.CHART_RENDER_FAILED.finding(f'{format_report_start(chart)}"{message}"'),)
+    return (SourceCodes.CHART_RENDER_FAILED.finding(f"{chart} cannot be rendered. Helm gives no reason"),)
+
+
+def format_report_start(chart: str) -> str:
+    """Return the start of the message about a chart that Helm cannot render. The report of Helm follows in quotes."""
+    return f"{chart} cannot be rendered. Helm reports: "
 
 
 def _read_schema_violations(text: str, chart: str, chart_name: str) -> tuple[Finding, ...]:

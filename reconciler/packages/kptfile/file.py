@@ -13,7 +13,7 @@ from reconciler.api import kpt
 from reconciler.api.base import ApiModel, ReadResult, read_model
 from reconciler.api.kpt import FunctionSpec, KptfilePipeline, KptfileUpstream, UpstreamLock
 from reconciler.api.profile import Profile
-from reconciler.krm.field_text import format_path
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import CommonCodes, Finding, FindingCode, SourceLocation
 from reconciler.krm.objects import Condition
 from reconciler.krm.yaml import Document, YamlFile, emit
@@ -186,8 +186,7 @@ def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding
     if not isinstance(parsed, YamlFile):
         return (
             PackageCodes.KPTFILE_SYNTAX.finding(
-                f"the Kptfile cannot be parsed: {parsed.message}",
-                SourceLocation(file, parsed.line),
+                f"the Kptfile cannot be parsed: {parsed.message}", SourceLocation(file, parsed.line)
             ),
         )
     identity_error = _find_identity_error(parsed)
@@ -223,13 +222,13 @@ def _find_identity_error(source: YamlFile) -> tuple[FindingCode, str] | None:
     if (api_version, kind) != (kpt.KPT_API_VERSION, KPTFILE):
         return PackageCodes.KPTFILE_UNKNOWN, (
             f'a Kptfile must have apiVersion "{kpt.KPT_API_VERSION}" and kind "{KPTFILE}", but has'
-            f" {_quote(api_version)} and {_quote(kind)}"
+            f" {_describe_field(api_version)} and {_describe_field(kind)}"
         )
     return None
 
 
-def _quote(value: object) -> str:
-    return "no value" if value is None else f'"{value}"'
+def _describe_field(value: object) -> str:
+    return "no value" if value is None else quote_value(value)
 
 
 def _parse_model(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:

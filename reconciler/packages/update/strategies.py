@@ -189,7 +189,7 @@ def _resolve_added_twice(sides: MergeSides, package: str, options: MergeOptions)
     finding = PackageCodes.SUBPACKAGE_ADDED_TWICE.finding(
         # The first words are the same as in the message of `kpt pkg update`.
         f'subpackage "{package}" added in both upstream and local, with different content. Next step: rename or remove'
-        " one of both",
+        " one of the two",
         SourceLocation(join_path(package, KPTFILE)),
     )
     return UpdateResult(sides.local, (), (finding,))

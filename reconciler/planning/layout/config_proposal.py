@@ -373,10 +373,7 @@ def parse_proposal_state(files: Mapping[str, bytes]) -> ProposalState:
     try:
         data = json.loads(files[PROPOSAL_STATE_FILE])
         if data["format"] > STATE_FORMAT:
-            raise EngineTooOldError(
-                f"the state has format {data['format']}, but this version of the reconciler supports only "
-                f"formats up to {STATE_FORMAT}"
-            )
+            raise EngineTooOldError(data["format"])
         # Read the key `offers` too, because format 1 has this key instead of `revisions`.
         recorded = data["revisions"] if "revisions" in data else data["offers"]
         revisions = {name: ProposedRevision(entry["revision"], entry["stage"]) for name, entry in recorded.items()}

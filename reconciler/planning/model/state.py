@@ -62,6 +62,12 @@ _MAX_SHARED_VALUES = 4_096
 class EngineTooOldError(ExpectedError):
     """A newer version of the reconciler wrote the state, so that this version must not write to the target."""
 
+    def __init__(self, state_format: int) -> None:
+        super().__init__(
+            f"the state has format {state_format}, but this version of the reconciler supports only formats up to"
+            f" {STATE_FORMAT}"
+        )
+
 
 class StateUnreadableError(ExpectedError):
     """The state is corrupt, or another program wrote it.
@@ -456,10 +462,7 @@ def parse_state(files: Mapping[str, bytes]) -> TargetState:
 def _parse_files(files: Mapping[str, bytes]) -> TargetState:
     data = json.loads(files[_TARGET_FILE])
     if data["format"] > STATE_FORMAT:
-        raise EngineTooOldError(
-            f"the state has format {data['format']}, but this version of the reconciler supports only formats "
-            f"up to {STATE_FORMAT}"
-        )
+        raise EngineTooOldError(data["format"])
     texts = {
         path.removeprefix(_TEXTS_FOLDER).removesuffix(".json"): content.decode()
         for path, content in files.items()

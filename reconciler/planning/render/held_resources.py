@@ -105,16 +105,15 @@ def _iterate_files(source: FileTree, resources: Iterable[PackageResource]) -> It
 
 def _report_held(variant: Variant, resources: list[PackageResource]) -> Iterator[Finding]:
     if resources:
-        their = "its" if len(resources) == 1 else "their"
-        reason = f"because {their} deletion can delete data, or all resources of a kind"
+        reason = "because a deletion can delete data, or all resources of a kind"
         yield SourceCodes.CRD_REMOVAL_HELD.finding(_format_message(variant, resources, reason), _locate(variant))
 
 
 def _report_kept(variant: Variant, resources: list[PackageResource]) -> Iterator[Finding]:
     if resources:
-        have, them = ("it has", "it") if len(resources) == 1 else ("they have", "them")
         reason = (
-            f"because {have} the annotation `{_RESOURCE_POLICY}: {_KEEP}`. The chart does not change {them} any more"
+            f"because of the annotation `{_RESOURCE_POLICY}: {_KEEP}`. The chart does not change kept resources any"
+            " more"
         )
         yield SourceCodes.RESOURCE_KEPT.finding(_format_message(variant, resources, reason), _locate(variant))
 
@@ -126,12 +125,13 @@ def _locate(variant: Variant) -> SourceLocation:
 def _format_message(variant: Variant, resources: list[PackageResource], reason: str) -> str:
     upstream, owner = variant.upstream, variant.owner
     assert upstream
-    is_single = len(resources) == 1
+    stay, deleted = (
+        ("This resource stays", "the resource") if len(resources) == 1 else ("These resources stay", "these resources")
+    )
     more = ", ..." if len(resources) > _MAX_LISTED else ""
     names = ", ".join(str(resource.key) for resource in resources[:_MAX_LISTED]) + more
     return (
         f'version "{upstream.ref}" of the chart "{upstream.package}" does not contain {names}.'
-        f" {'This resource stays' if is_single else 'These resources stay'} in package {variant.target}, {reason}. Next"
-        f" step: to delete {'the resource' if is_single else 'these resources'}, annotate {owner.parent or owner.key}"
-        f' with {ACK_DELETIONS}: "{_compute_hash(variant, resources)}"'
+        f" {stay} in package {variant.target}, {reason}. Next step: to delete {deleted}, annotate"
+        f' {owner.parent or owner.key} with {ACK_DELETIONS}: "{_compute_hash(variant, resources)}"'
     )

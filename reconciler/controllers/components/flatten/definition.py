@@ -48,7 +48,7 @@ from reconciler.controllers.components.flatten.patches import (
     require_static_result,
 )
 from reconciler.controllers.components.model import AddonInstance
-from reconciler.controllers.components.names import DEFINITION, GROUP, to_camel_case
+from reconciler.controllers.components.names import DEFINITION, GROUP, explain_invalid_addon_key
 from reconciler.controllers.components.patching.budget import PatchBudget
 from reconciler.controllers.components.patching.targets import PatchTarget, read_patch_target
 from reconciler.controllers.components.patching.writers import WriteTracker
@@ -219,11 +219,7 @@ class _Flattener:
         location = use.declared_by.location_of((*use.path, "name"))
         other_instances = [other.use.instance for other in addons if other.key == key and other is not addon]
         if key is None:
-            key_text = quote_value(to_camel_case(addon.qualified_name))
-            message = (
-                f'the name of the addon "{addon.qualified_name}" results in the key {key_text}, which is not a valid'
-                " field name"
-            )
+            message = explain_invalid_addon_key(addon.qualified_name)
             yield ComponentCodes.ADDON_KEY_INVALID.finding(message, location)
         elif key in self.plan.definition.schema.full["properties"] or other_instances:
             owner = (
